@@ -160,8 +160,9 @@ std::string coordinate(double value) {
 
 std::string progress_chart(const RunView& view, const Story& story) {
   const std::vector<Mark> all = marks(view, story);
-  if (all.empty() || story.start_us <= 0) return "<p class=\"quiet\">Nothing to draw yet.</p>";
-  const double ceiling = story.start_fraction > 0 ? 1 / story.start_fraction : 0;
+  if (all.empty() || story.baseline == nullptr)
+    return "<p class=\"quiet\">Nothing to draw yet.</p>";
+  const double ceiling = story.baseline_fraction > 0 ? 1 / story.baseline_fraction : 0;
   const Scale scale = fit(all, ceiling);
   std::string svg = "<div class=\"scroll\"><svg class=\"chart\" viewBox=\"0 0 " +
                     coordinate(kWidth) + " " + coordinate(kHeight) +
@@ -182,14 +183,15 @@ std::string ceiling_bar(const Story& story) {
       "<div class=\"bar\" role=\"img\" aria-label=\"share of the measured ceiling\">"
       "<div class=\"bar-fill\" style=\"width:" +
       at(story.fraction) + "\"></div>";
-  if (story.start_fraction > 0 && story.start != story.best) {
-    html += "<div class=\"bar-mark\" style=\"left:" + at(story.start_fraction) +
-            "\" title=\"start: " + escape(ceiling_share(story.start_fraction)) + "\"></div>";
+  const bool moved = story.baseline_fraction > 0 && story.baseline != story.best;
+  const std::string from(baseline_words(story));
+  const std::string share = escape(ceiling_share(story.baseline_fraction));
+  if (moved) {
+    html += "<div class=\"bar-mark\" style=\"left:" + at(story.baseline_fraction) + "\" title=\"" +
+            from + ": " + share + "\"></div>";
   }
   html += "</div><div class=\"bar-legend\"><span>0</span><span>";
-  if (story.start_fraction > 0 && story.start != story.best) {
-    html += "start " + escape(ceiling_share(story.start_fraction)) + " &rarr; ";
-  }
+  if (moved) html += from + " " + share + " &rarr; ";
   return html + "<b>" + escape(ceiling_share(story.fraction)) +
          "</b> of the measured ceiling</span><span>100&nbsp;%</span></div>";
 }

@@ -54,7 +54,7 @@ std::string load_paragraph(const Story& story) {
 }
 
 std::string verdict_card(const RunView& view, const Story& story) {
-  const bool won = story.best != nullptr && story.best != story.start;
+  const bool won = story.best != nullptr && story.best != story.baseline;
   std::string html = "<section class=\"verdict\"><div class=\"headline\">";
   if (won) {
     html += "<div class=\"big\">" + speedup_text(story.speedup) + "</div><div class=\"interval\">" +
@@ -77,7 +77,8 @@ std::string verdict_card(const RunView& view, const Story& story) {
 
 std::string facts(const RunView& view, const Story& story) {
   std::string html = "<section class=\"facts\">";
-  html += fact("start", story.final_start_us > 0 ? human_us(story.final_start_us) : "&ndash;");
+  html += fact(std::string(baseline_words(story)),
+               story.final_baseline_us > 0 ? human_us(story.final_baseline_us) : "&ndash;");
   html += fact("winner", story.final_us > 0 ? human_us(story.final_us) : "&ndash;",
                story.best != nullptr ? "candidate " + std::to_string(story.best->known.id) : "");
   html += fact("evaluations", std::to_string(story.evaluated), failures(story));
@@ -185,10 +186,11 @@ std::string machine_list(const RunView& view) {
 
 std::string body(const RunView& view, const Story& story) {
   std::string html = header(view) + "<main>" + verdict_card(view, story) + facts(view, story);
-  html += section("progress", "Progress",
-                  "Each dot is an evaluated candidate; the line is the best so far; marks on the "
-                  "axis are failed candidates.",
-                  progress_chart(view, story));
+  html +=
+      section("progress", "Progress",
+              "Each dot is an evaluated candidate; the line is the fastest so far; marks on the "
+              "axis are failed candidates.",
+              progress_chart(view, story));
   const std::vector<Replayed> again = replayed(view, story);
   if (!again.empty()) {
     html += section("replay", "Compared with the recording", escape(replayed_summary(again)),

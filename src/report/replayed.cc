@@ -48,7 +48,7 @@ std::vector<Replayed> replayed(const RunView& view, const Story& story) {
   for (const StoredCandidate& each : view.candidates) {
     if (each.evaluated) by_hash[each.known.candidate.content_hash()] = &each;
   }
-  // Speedups compare only if the recording's first correct candidate is also our start.
+  // Speedups compare only if the recording's baseline is ours, too.
   bool comparable = false;
   std::vector<Replayed> rows;
   for (const RecordedResult& then : recorded.results) {
@@ -60,7 +60,7 @@ std::vector<Replayed> replayed(const RunView& view, const Story& story) {
       row.outcome = outcome_name(row.now->known.evaluation.outcome);
       row.us = score_us(row.now->known.evaluation);
       row.speedup = story.speedup_of(row.now->known.id);
-      comparable |= row.now == story.start && row.us > 0 && std::abs(then.speedup - 1) < 1e-9;
+      comparable |= row.now == story.baseline && std::abs(then.speedup - 1) < 1e-9;
     }
     rows.push_back(std::move(row));
   }

@@ -203,6 +203,8 @@ TEST(Html, EmptyAndUnfinishedRuns) {
   view = a_run(9);
   view.confirmation.reset();
   view.candidates.back().evaluated = false;
+  std::get<Correct>(view.candidates[2].known.evaluation.outcome).versus = {
+      view.candidates[0].known.candidate.content_hash(), 2, 1.9, 2.1};
   EXPECT_NE(render_html(view).find("not yet confirmed"), std::string::npos);
   view = a_run(1);
   EXPECT_NE(render_html(view).find("No candidate beat the starting kernel"), std::string::npos);
@@ -455,6 +457,26 @@ TEST(Report, AnUnconfirmedSpeedUpIsThatOfTheTurns) {
     EXPECT_EQ(at, std::string::npos) << text.substr(at < 100 ? 0 : at - 100, 200);
     EXPECT_FALSE(contains(text, "\"speedup\":210"));
   }
+}
+
+// Speed-ups are over the first correct candidate, in reports as in the loop.
+TEST(Report, AnIncorrectStartIsSaidToBe) {
+  RunView view = timed_in_turn();
+  view.candidates.push_back(candidate(3, 1, 50));
+  std::get<Correct>(view.candidates[2].known.evaluation.outcome).versus = {
+      view.candidates[1].known.candidate.content_hash(), 2, 1.9, 2.1};
+  view.candidates[0].known.evaluation.outcome = WrongResult{"small", "y", "off", 0.4, 1e-4};
+  const Story story = tell(view);
+  EXPECT_EQ(story.start, &view.candidates[0]);
+  EXPECT_EQ(story.baseline, &view.candidates[1]);
+  EXPECT_DOUBLE_EQ(story.speedup_of(3), 2);
+  EXPECT_TRUE(contains(verdict(view, story),
+                       "The start is incorrect. 2.00x faster than the first correct candidate"))
+      << verdict(view, story);
+  EXPECT_TRUE(contains(render_html(view), "aria-label=\"best speed-up over run time\""));
+  view.candidates.pop_back();
+  EXPECT_TRUE(contains(verdict(view, tell(view)),
+                       "The start is incorrect. Nothing faster than the first correct candidate"));
 }
 
 TEST(Report, LoadIsToldOnceAndInJson) {

@@ -17,18 +17,13 @@ namespace kernelpro {
 namespace {
 
 // Speedups and the machine's load.
-void compare(const RunView& view, Story* story) {
-  Comparables times;
-  std::optional<Comparable> start;
-  for (const StoredCandidate* candidate : in_order(view.candidates)) {
-    const Known& known = candidate->known;
-    const Correct* correct = known.evaluation.correct();
-    if (correct == nullptr) continue;
-    story->load.add(load_of(correct->observed));
-    const Comparable time = times.add(content_hash(known), known.evaluation);
-    if (time.us <= 0) continue;
-    if (!start && candidate == story->start) start = time;
-    if (start) story->speedups[known.id] = speedup(*start, time);
+void compare(const RankedRun& run, Story* story) {
+  for (std::size_t i = 0; i < run.order.size(); ++i) {
+    const Known& known = run.order[i]->known;
+    if (const Correct* correct = known.evaluation.correct()) {
+      story->load.add(load_of(correct->observed));
+    }
+    if (const auto speedup = run.ranking.speedup_of(i)) story->speedups[known.id] = *speedup;
   }
 }
 
@@ -42,7 +37,7 @@ void read_speedup(const RunView& view, Story* story) {
     if (us > 0) {
       story->fraction = confirmed_fraction(story->best->known, view.confirmation->evaluation);
       story->final_us = us;
-      story->final_start_us = us * story->speedup;
+      story->final_baseline_us = us * story->speedup;
     }
     return;
   }
@@ -53,7 +48,7 @@ void read_speedup(const RunView& view, Story* story) {
   story->speedup = found->second.ratio;
   story->low = found->second.low;
   story->high = found->second.high;
-  story->final_us = story->start_us / story->speedup;  // comparable with start_us
+  story->final_us = story->baseline_us / story->speedup;  // comparable with baseline_us
 }
 
 void trace_path(Story* story) {
@@ -99,25 +94,30 @@ Story tell(const RunView& view) {
     ++story.outcomes[outcome_name(candidate.known.evaluation.outcome)];
     if (candidate.known.evaluation.correct() == nullptr) ++story.failed;
   }
-  story.start = start_of(view.candidates);
-  compare(view, &story);
-  const Winner winner =
-      winner_of(view.candidates, view.confirmation ? &*view.confirmation : nullptr);
+  const RankedRun run(view.header, view.candidates);
+  story.start = run.start();
+  story.baseline = run.baseline();
+  compare(run, &story);
+  const Winner winner = winner_of(run, view.confirmation ? &*view.confirmation : nullptr);
   story.best = winner.candidate;
   story.confirmed = winner.confirmed;
-  if (story.start != nullptr) {
-    story.start_us = score_us(story.start->known.evaluation);
-    story.start_fraction = story.start->known.diagnosis.fraction_of_ceiling;
+  if (story.baseline != nullptr) {
+    story.baseline_us = score_us(story.baseline->known.evaluation);
+    story.baseline_fraction = story.baseline->known.diagnosis.fraction_of_ceiling;
   }
   if (story.best != nullptr) {
     story.best_us = score_us(story.best->known.evaluation);
     story.fraction = story.best->known.diagnosis.fraction_of_ceiling;
   }
   story.final_us = story.best_us;
-  story.final_start_us = story.start_us;
+  story.final_baseline_us = story.baseline_us;
   read_speedup(view, &story);
   trace_path(&story);
   return story;
+}
+
+std::string_view baseline_words(const Story& story) {
+  return story.baseline == story.start ? "start" : "first correct candidate";
 }
 
 std::string speedup_text(double ratio) {
@@ -151,13 +151,15 @@ std::string verdict(const RunView& view, const Story& story) {
     }
   }
   const std::string now = "one call takes " + human_us(story.final_us) + ceiling;
-  if (story.best == story.start) {
-    const std::string lead = view.confirmation ? "No candidate beat the starting kernel: "
-                                               : "Nothing faster than the start so far: ";
-    return lead + now + ".";
+  const std::string over(baseline_words(story));
+  std::string text = story.baseline == story.start ? "" : "The start is incorrect. ";
+  if (story.best == story.baseline) {
+    const std::string it = story.best == story.start ? "starting kernel" : over;
+    text += view.confirmation ? "No candidate beat the " + it
+                              : "Nothing faster than the " + over + " so far";
+    return text + ": " + now + ".";
   }
-  if (story.final_start_us <= 0) return "The start is incorrect. The best so far: " + now + ".";
-  std::string text = speedup_text(story.speedup) + " faster than the start";
+  text += speedup_text(story.speedup) + " faster than the " + over;
   if (story.confirmed) {
     text += " (95 % interval " + speedup_text(story.low) + " to " + speedup_text(story.high) +
             ", confirmed in fresh processes)";
@@ -168,7 +170,7 @@ std::string verdict(const RunView& view, const Story& story) {
                  : std::string()) +
             ", not yet confirmed)";
   }
-  return text + ": " + now + ", down from " + human_us(story.final_start_us) + ".";
+  return text + ": " + now + ", down from " + human_us(story.final_baseline_us) + ".";
 }
 
 std::string credit(const Story& story) {

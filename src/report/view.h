@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -33,14 +34,16 @@ Result<RunView> load_run_view(const std::string& directory);
 // The outcome of a run. Pointers are into the view.
 struct Story {
   const StoredCandidate* start = nullptr;
-  const StoredCandidate* best = nullptr;  // confirmed winner, else the fastest correct so far
+  const StoredCandidate* baseline =
+      nullptr;                            // the first correct one: the start, unless that failed
+  const StoredCandidate* best = nullptr;  // confirmed winner, else the best so far
   bool confirmed = false;
-  double speedup = 1, low = 1, high = 1;  // over the start
-  double start_us = 0, best_us = 0;       // from their evaluations
+  double speedup = 1, low = 1, high = 1;  // over the baseline
+  double baseline_us = 0, best_us = 0;    // from their evaluations
   // From the confirmation's fresh processes, if confirmed; otherwise from `speedup`.
-  double final_start_us = 0, final_us = 0;
-  // Of every correct candidate over the start, from ratios of interleaved measurements
-  // (run/store/comparable.h); not confirmed.
+  double final_baseline_us = 0, final_us = 0;
+  // Of every correct candidate over the baseline, from ratios of interleaved measurements
+  // (run/store/ranking.h); not confirmed.
   std::map<std::int64_t, SpeedUp> speedups;
   double speedup_of(std::int64_t id) const {  // 0: not known
     const auto found = speedups.find(id);
@@ -48,13 +51,15 @@ struct Story {
   }
   LoadSummary load;     // of the machine while candidates were timed
   double fraction = 0;  // of the measured ceiling, for `best`
-  double start_fraction = 0;
+  double baseline_fraction = 0;
   int evaluated = 0, failed = 0;
   std::map<std::string, int> outcomes;       // by outcome_name
   std::vector<const StoredCandidate*> path;  // from the start to the best
   std::map<std::int64_t, const StoredCandidate*> by_id;
 };
 Story tell(const RunView& view);
+// "start", or "first correct candidate".
+std::string_view baseline_words(const Story& story);
 
 // The result in one sentence, with its confidence interval and fraction of the ceiling.
 std::string verdict(const RunView& view, const Story& story);

@@ -55,11 +55,13 @@ Result<ProposalRequest> Asking::request(const Turn& turn, std::vector<Candidate>
   request.target = settings.target;
   KP_ASSIGN(request.parent, bench_.whole(turn.parent));
   if (settings.feedback != Feedback::kDiagnosed) request.parent = undiagnosed(*request.parent);
-  KP_ASSIGN(request.start, bench_.whole(ledger.history().front()->id));
+  KP_ASSIGN(request.start, bench_.whole(ledger.start()->id));
   // A tuner needs none of what is left out in brief, and reading it would cost a resume seconds;
   // the same holds for this run's facts.
   if (row.writes_sources) KP_TRY(bench_.whole_history());
   request.history = ledger.history();
+  request.baseline = ledger.baseline();
+  request.best = ledger.best();
   request.pending = std::move(pending);
   request.task_header = header_;
   request.seed = settings.seed;
@@ -95,7 +97,7 @@ Result<std::vector<std::string>> Asking::write_requests(const std::string& folde
   for (int i = 0; i < count; ++i) {
     // When the search has given up on every line, the best is still worth an idea.
     const KnownPtr best = ledger.best();
-    const std::int64_t otherwise = best != nullptr ? best->id : ledger.history().front()->id;
+    const std::int64_t otherwise = best != nullptr ? best->id : ledger.start()->id;
     KP_ASSIGN(ProposalRequest asking, request(search_.start().value_or(Turn{otherwise}), {}));
     // Choosing the finding to answer is a diagnosis too.
     if (parts_.settings->feedback == Feedback::kDiagnosed) set_focus(requests, &asking);

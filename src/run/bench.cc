@@ -11,8 +11,8 @@
 #include "core/evidence/metrics.h"
 #include "diagnose/diagnose.h"
 #include "profile/collect/collect.h"
+#include "run/standing.h"
 #include "run/store/tool_record.h"
-#include "run/store/winner.h"
 
 namespace kernelpro {
 
@@ -47,7 +47,7 @@ double ratio_of(const Evaluation& confirmed) {
 Bench::Bench(BenchParts parts)
     : parts_(std::move(parts)),
       machine_(*parts_.machine),
-      ledger_(kLeastEffect, parts_.settings->objective),
+      ledger_(parts_.settings->objective),
       record_(parts_.record),
       frame_(*parts_.task, parts_.settings->target, *parts_.machine),
       fact_file_(parts_.settings->facts) {}
@@ -379,16 +379,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
   }
   result->best = 0;
   if (winner == nullptr) return {};
-  result->best = winner->id;
-  result->best_us = score_us(confirmed);
-  result->fraction_of_ceiling = confirmed_fraction(*winner, confirmed);
-  result->speedup = result->speedup_low = result->speedup_high = 1;
-  const Correct* correct = confirmed.correct();
-  if (winner->id != start->id && correct->versus) {
-    result->speedup = correct->versus->ratio;
-    result->speedup_low = correct->versus->low;
-    result->speedup_high = correct->versus->high;
-  }
+  set_confirmed(*winner, *start, confirmed, result);
   StoredConfirmation stored{
       winner->id, confirmed, result->stopped_by, result->own_ms_per_evaluation, {}};
   KP_ASSIGN(const auto all, measure_held_out(*winner, *start, &stored.held_out));

@@ -164,7 +164,7 @@ Result<std::vector<Fact>> facts_of_run(const Store& store) {
             [](const StoredCandidate& a, const StoredCandidate& b) { return a.order < b.order; });
   const RunSettings settings = settings_from_json(header.settings_json).value_or(RunSettings());
   const FactFrame frame(header.task, header.target, header.machine);
-  Ledger ledger(kLeastEffect, settings.objective);
+  Ledger ledger(settings.objective);
   std::vector<Fact> facts;
   for (StoredCandidate& each : stored) {
     if (auto fact = fact_of(frame, ledger, each.known)) facts.push_back(std::move(*fact));

@@ -37,7 +37,7 @@ Correct at(double us) {
 }
 
 struct FactOfTest : ::testing::Test {
-  Ledger ledger{0.005};
+  Ledger ledger;
   Machine machine;
   FactFrame frame{fake_task(), TargetKind::kCpu, machine};
   Known start = evaluated(1, "#include \"task.h\"\na\n", 0, at(100));

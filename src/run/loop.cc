@@ -288,7 +288,7 @@ Result<void> Loop::open_rounds() {
     if (stop_reason(under_way) || parts_.proposer->finished()) return {};
     auto turn = planted_.start();
     const bool started = turn.has_value();
-    if (!started && parts_.only_replies) turn = Turn{ledger_.history().front()->id};
+    if (!started && parts_.only_replies) turn = Turn{ledger_.start()->id};
     if (!turn) return {};
     KP_TRY(ask(*turn, started));
   }

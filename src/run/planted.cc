@@ -97,7 +97,7 @@ Result<std::vector<SearchNode>> stored_nodes(const Store& store) {
   KP_ASSIGN(const auto header, store.header());
   const RunSettings settings = settings_from_json(header.settings_json).value_or(RunSettings());
   KP_ASSIGN(const auto maker, search_maker(settings));
-  Ledger ledger(kLeastEffect, settings.objective);
+  Ledger ledger(settings.objective);
   Planted planted(maker);
   KP_ASSIGN(auto closed, closed_lines(store, settings));
   planted.expect(std::move(closed));

@@ -14,11 +14,11 @@
 #include "run/proposers.h"
 #include "run/run_end.h"
 #include "run/seeds.h"
+#include "run/standing.h"
 #include "run/store/recorded.h"
 #include "run/store/settings.h"
 #include "run/store/store.h"
 #include "run/store/tool_record.h"
-#include "run/store/winner.h"
 #include "task/load/start.h"
 #include "write/proposer.h"
 #include "write/tuner/tuner.h"
@@ -112,27 +112,16 @@ Result<void> same_machine(const Machine& now, const Machine& then) {
 Result<std::optional<RunResult>> finished(const Store& store, const RunSettings& settings) {
   KP_ASSIGN(auto confirmation, store.confirmation());
   if (!confirmation) return std::optional<RunResult>();
+  Ledger ledger(settings.objective);
+  KP_TRY(store.briefs([&](StoredBrief brief) { ledger.record(std::move(brief)); }));
+  const KnownPtr winner = ledger.find(confirmation->best), baseline = ledger.baseline();
+  if (winner == nullptr || baseline == nullptr) return std::optional<RunResult>();
   RunResult result;
-  result.best = confirmation->best;
-  result.best_us = score_us(confirmation->evaluation);
+  result.evaluations = ledger.evaluations();
+  set_confirmed(*winner, *baseline, confirmation->evaluation, &result);
   result.stopped_by = confirmation->stopped_by;
   result.own_ms_per_evaluation = confirmation->own_ms_per_evaluation;
   result.held_out = held_out_text(confirmation->held_out);
-  std::int64_t baseline = 0;
-  KP_TRY(store.briefs([&](StoredBrief brief) {
-    const Known& known = brief.known;
-    ++result.evaluations;
-    if (known.id == result.best) {
-      result.fraction_of_ceiling = confirmed_fraction(known, confirmation->evaluation);
-    }
-    if (baseline == 0 && known.evaluation.correct() != nullptr) baseline = known.id;
-  }));
-  const Correct* correct = confirmation->evaluation.correct();
-  if (correct != nullptr && correct->versus && result.best != baseline) {
-    result.speedup = correct->versus->ratio;
-    result.speedup_low = correct->versus->low;
-    result.speedup_high = correct->versus->high;
-  }
   judge_end(settings, {}, &result);
   // A writer that was silent may answer now.
   if (result.end == RunEnd::kNothing) return std::optional<RunResult>();

@@ -63,8 +63,9 @@ Result<Candidate> of_run(const std::string& directory, const Task& task, TargetK
   KP_ASSIGN(const auto all, store->candidates(false));
   KP_ASSIGN(const auto confirmation, store->confirmation());
   const Language language = native_language(target).language;
+  const RankedRun run(header, all);
   const StoredCandidate* best =
-      winner_of(all, confirmation ? &*confirmation : nullptr, [&](const StoredCandidate& each) {
+      winner_of(run, confirmation ? &*confirmation : nullptr, [&](const StoredCandidate& each) {
         return each.known.candidate.language == language;
       }).candidate;
   if (best == nullptr) {

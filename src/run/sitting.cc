@@ -117,13 +117,12 @@ Result<std::optional<Sitting::Evaluated>> Sitting::put(Candidate candidate) {
   row->known = *verdict->known;
   row->better = verdict->better;
   const double own = ledger.comparable_us(row->known.id);
-  if (ledger.baseline() != nullptr && own > 0) {
-    row->speedup = ledger.comparable_us(ledger.baseline()->id) / own;
-  }
+  const KnownPtr best = ledger.best(), baseline = ledger.baseline();
+  if (own > 0) row->speedup = ledger.comparable_us(baseline->id) / own;
   const std::lock_guard<std::mutex> lock(mutex_);
   rows_.push_back(row);
-  best_ = ledger.best() != nullptr ? ledger.best()->id : 0;
-  start_ = ledger.baseline() != nullptr ? ledger.baseline()->id : 0;
+  best_ = best != nullptr ? best->id : 0;
+  baseline_ = baseline != nullptr ? baseline->id : 0;
   return Evaluated{row, false, verdict->note, 1000 * (bench_->outside_s() - before)};
 }
 
@@ -207,10 +206,10 @@ Sitting::RowPtr Sitting::best() const {
   return row(id);
 }
 
-Sitting::RowPtr Sitting::start() const {
+Sitting::RowPtr Sitting::baseline() const {
   const std::int64_t id = [this] {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return start_;
+    return baseline_;
   }();
   return row(id);
 }

@@ -30,7 +30,7 @@ class Sitting {
   // A candidate at the time of its evaluation.
   struct Row {
     Known known;
-    double speedup = 0;   // versus the start, by comparable times; 0 when one is not correct
+    double speedup = 0;   // versus the baseline, by comparable times; 0 when not correct
     bool better = false;  // it became the best
   };
   using RowPtr = std::shared_ptr<const Row>;
@@ -77,8 +77,8 @@ class Sitting {
 
   std::vector<RowPtr> rows() const;  // in order of evaluation
   RowPtr row(std::int64_t id) const;
-  RowPtr best() const;   // null: nothing correct yet
-  RowPtr start() const;  // the first correct one; null
+  RowPtr best() const;      // null: nothing correct yet
+  RowPtr baseline() const;  // the first correct one, which speed-ups are over; null
 
  private:
   Sitting(Task task, RunSettings settings, StationMaker maker, StationMaker first);
@@ -104,7 +104,7 @@ class Sitting {
   mutable std::mutex mutex_;  // guards what follows
   std::vector<RowPtr> rows_;
   std::int64_t best_ = 0;
-  std::int64_t start_ = 0;
+  std::int64_t baseline_ = 0;
 };
 
 }  // namespace kernelpro

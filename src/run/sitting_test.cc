@@ -64,7 +64,7 @@ TEST(Sitting, StoresWhatTheLoopWouldStore) {
   EXPECT_EQ((*worse)->row->known.evaluation.correct()->versus->incumbent,
             (*first)->row->known.candidate.content_hash());
   EXPECT_EQ(sitting.best()->known.id, 2);
-  EXPECT_EQ(sitting.start()->known.id, 1);
+  EXPECT_EQ(sitting.baseline()->known.id, 1);
   Sitting::Given orphan = given({{"V", "4"}});
   orphan.parent = 99;
   EXPECT_FALSE(sitting.evaluate(orphan, nullptr));

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "run/store/winner.h"
+
 namespace kernelpro {
 
 std::unique_ptr<Stopper> make_stopper(const RunSettings& settings) {
@@ -63,6 +65,19 @@ RunResult unconfirmed_result(const Ledger& ledger) {
     result.speedup_high = speedup.high;
   }
   return result;
+}
+
+void set_confirmed(const Known& winner, const Known& baseline, const Evaluation& confirmed,
+                   RunResult* result) {
+  result->best = winner.id;
+  result->best_us = score_us(confirmed);
+  result->fraction_of_ceiling = confirmed_fraction(winner, confirmed);
+  result->speedup = result->speedup_low = result->speedup_high = 1;
+  const Correct* correct = confirmed.correct();
+  if (winner.id == baseline.id || correct == nullptr || !correct->versus) return;
+  result->speedup = correct->versus->ratio;
+  result->speedup_low = correct->versus->low;
+  result->speedup_high = correct->versus->high;
 }
 
 }  // namespace kernelpro

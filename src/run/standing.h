@@ -20,7 +20,11 @@ std::unique_ptr<Stopper> make_stopper(const RunSettings& settings);
 Standing standing_of(const Ledger& ledger, const Machine& machine);
 // All of it but the event and the time. `known`: the candidate that it is about; may be null.
 Progress progress_of(const Ledger& ledger, const Machine& machine, const Known* known);
-// The best so far, versus the start.
+// The best so far, versus the baseline.
 RunResult unconfirmed_result(const Ledger& ledger);
+// Puts the confirmed winner into a result. `confirmed`: in fresh processes, versus the baseline
+// unless it is the winner itself.
+void set_confirmed(const Known& winner, const Known& baseline, const Evaluation& confirmed,
+                   RunResult* result);
 
 }  // namespace kernelpro

@@ -31,18 +31,17 @@ void read_cost(const RunView& view, TaskResult* result) {
   result->usd = spend.usd;
 }
 
-// The fastest correct candidate other than the start that did not fail confirmation.
-const StoredCandidate* fastest_written(const RunView& view, const Story& story,
-                                       const Ending& ending) {
+// The best correct candidate other than the start that did not fail confirmation.
+const StoredCandidate* best_written(const RunView& view, const Story& story, const Ending& ending) {
   const auto eligible = [&](const StoredCandidate& each) {
     return &each != story.start && std::find(ending.unconfirmed.begin(), ending.unconfirmed.end(),
                                              each.known.id) == ending.unconfirmed.end();
   };
-  return winner_of(view.candidates, nullptr, eligible).candidate;
+  return winner_of(RankedRun(view.header, view.candidates), nullptr, eligible).candidate;
 }
 
 Ledger ledger_of(const RunView& view) {
-  Ledger ledger(0);
+  Ledger ledger;
   for (const StoredCandidate* each : in_order(view.candidates)) ledger.record(each->known);
   return ledger;
 }
@@ -61,7 +60,7 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
   result->start_correct =
       story.start != nullptr && story.start->known.evaluation.correct() != nullptr;
   const bool won = story.confirmed && story.best != story.start;
-  const StoredCandidate* best = won ? story.best : fastest_written(view, story, ending);
+  const StoredCandidate* best = won ? story.best : best_written(view, story, ending);
   if (best == nullptr) {
     if (!ending.unconfirmed.empty())
       result->failure = "no candidate was confirmed in fresh processes";
@@ -80,7 +79,7 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
     result->speedup = story.speedup;
     result->low = story.low;
     result->high = story.high;
-    result->start_us = story.final_start_us;
+    result->start_us = story.final_baseline_us;
     result->held_out = view.confirmation->held_out;
     return;
   }

@@ -119,8 +119,7 @@ void Exchange::file_taken(const std::string& folder, const std::string& file, co
                           const ProposalRequest& request) const {
   const std::string taken = join(folder, "taken");
   if (!make_dirs(taken)) return;
-  (void)write_file(join(taken, file + ".result.md"),
-                   result_text(known, request.history, request.feedback));
+  (void)write_file(join(taken, file + ".result.md"), result_text(known, request));
   (void)::rename(join(join(folder, "reply"), file).c_str(), join(taken, file).c_str());
 }
 

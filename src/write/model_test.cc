@@ -87,7 +87,7 @@ struct ModelTest : ::testing::Test {
     ProposalRequest request;
     request.task = &t;
     request.parent = shared(all[parent]);
-    request.history = shared(all);
+    set_history(all, 1, &request);
     request.task_header = "#define N 65536\n";
     request.wanted = wanted;
     request.implementations = implementations;
@@ -170,7 +170,7 @@ TEST_F(ModelTest, ACallComesBeforeItsCandidate) {
   ProposalRequest request;
   request.task = &t;
   request.parent = shared(all[0]);
-  request.history = shared(all);
+  set_history(all, 1, &request);
   request.wanted = 3;
   std::set<std::string> gave;
   int proposed = 0;

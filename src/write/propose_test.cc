@@ -25,8 +25,7 @@ struct Asked {
     ProposalRequest request;
     request.task = &t;
     request.parent = shared(all[parent]);
-    request.start = shared(all[0]);
-    request.history = shared(all);
+    set_history(all, 1, &request);
     request.task_header = "// task.h\n";
     request.seed = 5;
     request.wanted = wanted;
@@ -276,7 +275,7 @@ TEST(Exchange, PickingUpWritesNoRequests) {
   ProposalRequest request;
   request.task = &asked.t;
   request.parent = shared(asked.all[0]);
-  request.history = shared(asked.all);
+  set_history(asked.all, 1, &request);
   const auto write = [&] {
     settings.past.push_back(next_request(settings.folder, settings.past, request, Prompts()));
     return write_request(settings.folder, settings.past.back(), request);

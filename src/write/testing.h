@@ -60,6 +60,17 @@ inline History shared(const std::vector<Known>& all) {
   return history;
 }
 
+// All that was evaluated: the first is the start and, if correct, the baseline. `best`: an id.
+inline void set_history(const std::vector<Known>& all, std::int64_t best,
+                        ProposalRequest* request) {
+  request->history = shared(all);
+  request->start = request->history.front();
+  if (all.front().evaluation.correct() != nullptr) request->baseline = request->start;
+  for (const KnownPtr& each : request->history) {
+    if (each->id == best) request->best = each;
+  }
+}
+
 // What a proposer gives, by kind.
 struct Given {
   std::vector<Proposal> proposals;

@@ -78,6 +78,8 @@ struct ProposalRequest {
   KnownPtr start;   // the run's first candidate, whole
   // All evaluated candidates: whole for proposers that write sources, else possibly in brief.
   History history;
+  // Of these, the first correct one, which speed-ups are over, and the best; null: none yet.
+  KnownPtr baseline, best;
   std::vector<Candidate> pending;  // written for this run, not evaluated yet
   // Lessons from earlier runs, and from this one so far; for proposers that write sources.
   std::vector<Fact> earlier, lately;

@@ -24,7 +24,8 @@ namespace kernelpro {
 
 namespace {
 
-Result<const StoredCandidate*> chosen(const std::vector<StoredCandidate>& all,
+Result<const StoredCandidate*> chosen(const RunHeader& header,
+                                      const std::vector<StoredCandidate>& all,
                                       const std::optional<StoredConfirmation>& confirmation,
                                       std::int64_t id, const std::string& directory) {
   for (const StoredCandidate& each : all) {
@@ -39,7 +40,8 @@ Result<const StoredCandidate*> chosen(const std::vector<StoredCandidate>& all,
     return fail(ErrorKind::kBadInput, directory + " has no candidate " + std::to_string(id),
                 "its candidates are 1 to " + std::to_string(all.size()));
   }
-  const StoredCandidate* best = winner_of(all, confirmation ? &*confirmation : nullptr).candidate;
+  const RankedRun run(header, all);
+  const StoredCandidate* best = winner_of(run, confirmation ? &*confirmation : nullptr).candidate;
   if (best == nullptr) {
     return fail(ErrorKind::kBadInput, directory + " has no correct candidate yet",
                 "name one to see why it failed: kernelpro show " + directory);
@@ -157,7 +159,7 @@ Result<Gathered> gather_run(const std::string& directory, std::int64_t id) {
   KP_ASSIGN(auto all, store->candidates(false));
   KP_ASSIGN(auto confirmation, store->confirmation());
   KP_ASSIGN(auto header, store->header());
-  KP_ASSIGN(const auto candidate, chosen(all, confirmation, id, directory));
+  KP_ASSIGN(const auto candidate, chosen(header, all, confirmation, id, directory));
   const Known& known = candidate->known;
   if (known.evaluation.correct() == nullptr) {
     return fail(ErrorKind::kBadInput,

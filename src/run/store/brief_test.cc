@@ -84,10 +84,10 @@ Diagnosis diagnosis(int i) {
 struct StoredChain {
   TempDir dir;
   std::string run = join(dir.path(), "run");
-  Ledger whole{0.005};
+  Ledger whole;
 
   // A chain of 24 candidates, and one that waits.
-  explicit StoredChain(Objective objective = {}) : whole(0.005, objective) {
+  explicit StoredChain(Objective objective = {}) : whole(objective) {
     RunHeader header;
     header.task = testing::fake_task();
     header.machine.name = "a machine";
@@ -150,7 +150,7 @@ TEST(Brief, ALedgerInBriefIsTheSameLedger) {
     const StoredChain stored(what);
     const auto store = Store::open(stored.run, Store::Mode::kRead);
     ASSERT_TRUE(store) << store.error().text();
-    Ledger ledger(0.005, what);
+    Ledger ledger(what);
     ASSERT_TRUE((*store)->briefs([&](StoredBrief brief) {
       EXPECT_TRUE(brief.known.brief());
       EXPECT_TRUE(brief.known.candidate.source.empty());
@@ -206,7 +206,7 @@ TEST(Brief, AStoreWithoutTheColumnsIsReadAndGetsThem) {
   const auto ledger_of = [&](Store::Mode mode, bool brief) {
     const auto store = Store::open(stored.run, mode);
     EXPECT_TRUE(store) << store.error().text();
-    Ledger ledger(0.005);
+    Ledger ledger;
     EXPECT_TRUE((*store)->briefs([&](StoredBrief each) {
       EXPECT_EQ(each.known.brief(), brief);
       ledger.record(std::move(each));

@@ -21,7 +21,7 @@ Known timed(std::int64_t id, double us, const std::string& incumbent, double rat
 
 // The machine slows down by half between evaluations; ratios measured in alternation stay right.
 TEST(Ledger, DriftDoesNotMakeABest) {
-  Ledger ledger(0.005);
+  Ledger ledger;
   const Known a = timed(1, 100, "", 1);
   const std::string a_hash = a.candidate.content_hash();
   EXPECT_TRUE(ledger.record(a));
@@ -39,7 +39,7 @@ TEST(Ledger, DriftDoesNotMakeABest) {
 
 // A writer on another thread may still read what it was given.
 TEST(Ledger, WhatWasHandedOutStaysAsItIs) {
-  Ledger ledger(0.005);
+  Ledger ledger;
   ledger.record(timed(1, 100, "", 1));
   const KnownPtr before = ledger.find(1);
   const History history = ledger.history();
@@ -58,7 +58,7 @@ TEST(Ledger, APlanComesBeforeAHostForm) {
     std::get<Correct>(known.evaluation.outcome).labels = {kHostFormLabel};
     return known;
   };
-  Ledger ledger(0.005);
+  Ledger ledger;
   const Known a = host_form(timed(1, 100, "", 1));
   const std::string a_hash = a.candidate.content_hash();
   EXPECT_TRUE(ledger.record(a));

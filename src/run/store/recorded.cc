@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/store/recorded.h"
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "run/store/store.h"
+#include "run/store/winner.h"
 
 namespace kernelpro {
 
@@ -10,19 +13,17 @@ Result<Recorded> read_recorded(const std::string& directory) {
   KP_ASSIGN(auto store, Store::open(directory, Store::Mode::kRead));
   KP_ASSIGN(const auto header, store->header());
   KP_ASSIGN(const auto candidates, store->candidates(false));
-  const StoredCandidate* start = nullptr;
-  for (const StoredCandidate& each : candidates) {
-    if (!each.evaluated || score_us(each.known.evaluation) <= 0) continue;
-    if (start == nullptr || each.order < start->order) start = &each;
-  }
+  const RankedRun run(header, candidates);
   Recorded recorded{directory, header.machine.name, {}};
-  for (const StoredCandidate& each : candidates) {
-    if (!each.evaluated) continue;
-    const double us = score_us(each.known.evaluation);
-    recorded.results.push_back({each.known.candidate.content_hash(), each.known.id,
-                                outcome_name(each.known.evaluation.outcome), us,
-                                us > 0 ? score_us(start->known.evaluation) / us : 0});
+  for (std::size_t i = 0; i < run.order.size(); ++i) {
+    const Known& known = run.order[i]->known;
+    const auto speedup = run.ranking.speedup_of(i);
+    recorded.results.push_back({known.candidate.content_hash(), known.id,
+                                outcome_name(known.evaluation.outcome), score_us(known.evaluation),
+                                speedup ? speedup->ratio : 0});
   }
+  std::sort(recorded.results.begin(), recorded.results.end(),
+            [](const auto& a, const auto& b) { return a.id < b.id; });
   return recorded;
 }
 

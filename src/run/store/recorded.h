@@ -16,7 +16,7 @@ struct RecordedResult {
   std::int64_t id = 0;  // in the recorded run
   std::string outcome;  // outcome_name
   double us = 0;        // score; 0: not correct
-  double speedup = 0;   // versus the recorded run's first correct candidate; 0: not correct
+  double speedup = 0;   // versus the recorded run's baseline, by comparable times; 0: not correct
 };
 
 struct Recorded {

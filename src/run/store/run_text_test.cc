@@ -121,7 +121,8 @@ TEST_F(RunText, IsReadLikeTheFolder) {
   const auto confirmation = (*text)->confirmation();
   ASSERT_TRUE(confirmation && *confirmation);
   EXPECT_EQ((*confirmation)->held_out.at(1).problem, "no memory");
-  EXPECT_EQ(winner_of(*all, &**confirmation).candidate->known.id, 2);
+  const RankedRun ranked(*(*text)->header(), *all);
+  EXPECT_EQ(winner_of(ranked, &**confirmation).candidate->known.id, 2);
   EXPECT_EQ((*text)->tool_steps()->at(0).measured, 2.5);
   EXPECT_EQ((*text)->calls()->at(0).tools, "### read");
   EXPECT_EQ((*text)->requests()->at(0).prompt, "make it fast");

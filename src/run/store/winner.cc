@@ -3,9 +3,17 @@
 
 #include <algorithm>
 
-#include "run/store/comparable.h"
+#include "run/store/settings.h"
 
 namespace kernelpro {
+
+namespace {
+
+Objective objective_of(const RunHeader& header) {
+  return settings_from_json(header.settings_json).value_or(RunSettings()).objective;
+}
+
+}  // namespace
 
 std::vector<const StoredCandidate*> in_order(const std::vector<StoredCandidate>& candidates) {
   std::vector<const StoredCandidate*> all;
@@ -17,33 +25,34 @@ std::vector<const StoredCandidate*> in_order(const std::vector<StoredCandidate>&
   return all;
 }
 
-const StoredCandidate* start_of(const std::vector<StoredCandidate>& candidates) {
-  const auto start = std::find_if(candidates.begin(), candidates.end(), [](const auto& each) {
-    return each.evaluated && each.known.candidate.origin.parent == 0;
-  });
-  return start == candidates.end() ? nullptr : &*start;
+RankedRun::RankedRun(const RunHeader& header, const std::vector<StoredCandidate>& candidates)
+    : order(in_order(candidates)), ranking(objective_of(header)) {
+  for (const StoredCandidate* each : order) ranking.add(each->known);
 }
 
-Winner winner_of(const std::vector<StoredCandidate>& candidates,
-                 const StoredConfirmation* confirmation,
+Winner winner_of(const RankedRun& run, const StoredConfirmation* confirmation,
                  const std::function<bool(const StoredCandidate&)>& eligible) {
-  Comparables times;
+  const auto may_win = [&](const StoredCandidate* each) {
+    return each->known.evaluation.correct() != nullptr && (!eligible || eligible(*each));
+  };
+  for (const StoredCandidate* each : run.order) {
+    const bool confirmed = confirmation != nullptr && confirmation->best == each->known.id;
+    if (confirmed && may_win(each)) return {each, true};
+  }
+  if (run.best() != nullptr && may_win(run.best())) return {run.best(), false};
   Winner winner;
   double least_us = 0;
-  for (const StoredCandidate* candidate : in_order(candidates)) {
-    const Known& known = candidate->known;
-    if (known.evaluation.correct() == nullptr) continue;
-    const Comparable time = times.add(content_hash(known), known.evaluation);
-    if (eligible && !eligible(*candidate)) continue;
-    if (confirmation != nullptr && confirmation->best == known.id) return {candidate, true};
-    if (time.us <= 0) continue;
+  for (std::size_t i = 0; i < run.order.size(); ++i) {
+    const StoredCandidate* each = run.order[i];
+    const double us = run.ranking.time(i).us;
+    if (us <= 0 || !may_win(each)) continue;
     if (winner.candidate != nullptr) {
-      const Correct& mine = *known.evaluation.correct();
-      const Correct& best = *winner.candidate->known.evaluation.correct();
-      if (!beats(mine, time.us, best, least_us)) continue;
+      const Correct& mine = *each->known.evaluation.correct();
+      const Correct& other = *winner.candidate->known.evaluation.correct();
+      if (!beats(mine, us, other, least_us)) continue;
     }
-    winner.candidate = candidate;
-    least_us = time.us;
+    winner.candidate = each;
+    least_us = us;
   }
   return winner;
 }

@@ -196,7 +196,8 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
   }
   ticket.phase("writing the report");
   KP_ASSIGN(const auto paths, write_winner(sitting, winner->known));
-  const bool start = sitting.start() != nullptr && sitting.start()->known.id == result.best;
+  const auto baseline = sitting.baseline();
+  const bool start = baseline != nullptr && baseline->known.id == result.best;
   std::string text = "Candidate " + std::to_string(result.best) +
                      " won, confirmed in fresh "
                      "processes: " +

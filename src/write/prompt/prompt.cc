@@ -21,19 +21,10 @@ constexpr std::size_t kLogShown = 1500;
 constexpr std::size_t kFailureShown = 4000;
 constexpr std::size_t kDefinitionShown = 20000;
 
-// The first correct candidate: the baseline for speed-ups.
-double start_us(const History& history) {
-  for (const KnownPtr& known : history) {
-    if (known->evaluation.correct() != nullptr) return comparable_us(*known);
-  }
-  return 0;
-}
-
-std::string speed(const Known& known, const History& history) {
+std::string speed(const Known& known, const ProposalRequest& request) {
   const double time = comparable_us(known);
-  const double start = start_us(history);
-  if (time <= 0 || start <= 0) return "";
-  return number(start / time, 3) + "x the start";
+  if (time <= 0 || request.baseline == nullptr) return "";
+  return number(comparable_us(*request.baseline) / time, 3) + "x the start";
 }
 
 // One line of about this many bytes, cut between words.
@@ -44,7 +35,7 @@ std::string brief(const std::string& text) {
   return (space == std::string::npos ? "" : line.substr(0, space)) + " ...";
 }
 
-std::string tried_line(const Known& known, const History& history) {
+std::string tried_line(const Known& known, const ProposalRequest& request) {
   const Origin& origin = known.candidate.origin;
   std::string line = "- " + std::to_string(known.id);
   if (origin.parent != 0) line += " (from " + std::to_string(origin.parent) + ")";
@@ -52,7 +43,7 @@ std::string tried_line(const Known& known, const History& history) {
   if (!known.candidate.knobs.empty()) line += " [" + knobs_to_text(known.candidate.knobs) + "]";
   const std::string outcome =
       known.evaluation.correct() != nullptr
-          ? human_us(score_us(known.evaluation)) + ", " + speed(known, history)
+          ? human_us(score_us(known.evaluation)) + ", " + speed(known, request)
           : outcome_summary(known.evaluation.outcome);
   const std::vector<std::string> first = lines(printable(outcome));
   return line + " => " + (first.empty() ? outcome_name(known.evaluation.outcome) : first[0]) + "\n";
@@ -60,15 +51,14 @@ std::string tried_line(const Known& known, const History& history) {
 
 std::string tried(const ProposalRequest& request) {
   if (!request.memory) return "- not shown: this run goes without memory\n";
-  const History& history = request.history;
   const History shown = worth_telling(request, kTriedShown);
   std::string text;
-  if (shown.size() < history.size()) {
-    text = "- (" + std::to_string(history.size() - shown.size()) +
+  if (shown.size() < request.history.size()) {
+    text = "- (" + std::to_string(request.history.size() - shown.size()) +
            " are left out that are less related to candidate " +
            std::to_string(request.parent->id) + ")\n";
   }
-  for (const KnownPtr& known : shown) text += tried_line(*known, history);
+  for (const KnownPtr& known : shown) text += tried_line(*known, request);
   return text.empty() ? "- nothing yet\n" : text;
 }
 
@@ -78,15 +68,6 @@ std::string log_block(const CompileError& failed) {
 
 std::string standing(const ProposalRequest& request) {
   const Known& parent = *request.parent;
-  KnownPtr best;
-  for (const KnownPtr& known : request.history) {
-    const Correct* correct = known->evaluation.correct();
-    if (correct == nullptr) continue;
-    if (best == nullptr ||
-        beats(*correct, comparable_us(*known), *best->evaluation.correct(), comparable_us(*best))) {
-      best = known;
-    }
-  }
   std::string text = "Candidate " + std::to_string(parent.id) + ": " +
                      outcome_text(parent.evaluation.outcome, ".", kFailureShown);
   if (!parent.candidate.knobs.empty()) {
@@ -96,10 +77,10 @@ std::string standing(const ProposalRequest& request) {
   if (const auto* failed = std::get_if<CompileError>(&parent.evaluation.outcome)) {
     text += "\n" + std::string(trim(log_block(*failed)));
   }
-  if (best != nullptr) {
-    text += "\nThe fastest so far is candidate " + std::to_string(best->id) + ", " +
-            human_us(score_us(best->evaluation)) + " a call, " + speed(*best, request.history) +
-            ".";
+  if (request.best != nullptr) {
+    const Known& best = *request.best;
+    text += "\nThe best so far is candidate " + std::to_string(best.id) + ", " +
+            human_us(score_us(best.evaluation)) + " a call, " + speed(best, request) + ".";
   }
   return text;
 }
@@ -301,14 +282,14 @@ std::string failure_text(const Outcome& outcome) {
   return text + "\n" + fenced(clip(printable(more), kFailureShown));
 }
 
-std::string result_text(const Known& known, const History& history, Feedback feedback) {
+std::string result_text(const Known& known, const ProposalRequest& request) {
   std::string text = "# Candidate " + std::to_string(known.id) + ": " +
                      outcome_text(known.evaluation.outcome, "", kFailureShown) + "\n";
   if (known.evaluation.correct() != nullptr) {
     text +=
-        "\n" + human_us(score_us(known.evaluation)) + " a call, " + speed(known, history) + ".\n";
-    if (feedback == Feedback::kDiagnosed) {
-      const std::string change = last_change(known, history);
+        "\n" + human_us(score_us(known.evaluation)) + " a call, " + speed(known, request) + ".\n";
+    if (request.feedback == Feedback::kDiagnosed) {
+      const std::string change = last_change(known, request.history);
       text += (change.empty() ? "" : "\n" + change) + "\n" + diagnosis_to_text(known.diagnosis);
     }
   } else if (const auto* failed = std::get_if<CompileError>(&known.evaluation.outcome)) {

@@ -27,8 +27,8 @@ std::string task_prompt(const PromptFields& fields, const Prompts& prompts,
 std::string definition_text(const Task& task);
 std::string contract_text(const Task& task);
 
-// A candidate's result, for its writer: outcome, speed versus the start, diagnosis.
-std::string result_text(const Known& known, const History& history, Feedback feedback);
+// The result of a candidate of the history, for its writer: outcome, speed, diagnosis.
+std::string result_text(const Known& known, const ProposalRequest& request);
 // An outcome as a sentence that ends with `end`. Lines after the first, which may be a candidate's
 // own words, follow in a block. Each part has about `most` bytes. Markdown, without a last line
 // end.

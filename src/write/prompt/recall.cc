@@ -395,12 +395,9 @@ class Nearness {
     std::map<std::int64_t, std::int64_t> above;
     for (const KnownPtr& known : request.history) {
       above[known->id] = known->candidate.origin.parent;
-      const double us = comparable_us(*known);
-      if (us > 0 && (best_us_ <= 0 || us < best_us_)) {
-        best_us_ = us;
-        best_ = known->id;
-      }
-      if (start_ == 0 && us > 0) start_ = known->id;
+    }
+    for (const KnownPtr& known : {request.baseline, request.best}) {
+      if (known != nullptr) marks_.insert(known->id);
     }
     for (std::int64_t id = parent_.id; id != 0 && line_.insert(id).second;) {
       const auto up = above.find(id);
@@ -412,7 +409,7 @@ class Nearness {
 
   int of(const Known& known) const {
     const Origin& origin = known.candidate.origin;
-    if (known.id == best_ || known.id == start_ || line_.count(known.id) != 0) return 5;
+    if (marks_.count(known.id) != 0 || line_.count(known.id) != 0) return 5;
     if (origin.parent == parent_.id) return 4;
     const bool answers = tools_.count(origin.answers.tool) != 0;
     const bool sibling = origin.parent != 0 && origin.parent == parent_.candidate.origin.parent;
@@ -421,11 +418,9 @@ class Nearness {
 
  private:
   const Known& parent_;
-  std::set<std::int64_t> line_;
+  std::set<std::int64_t> marks_;  // baseline and best
+  std::set<std::int64_t> line_;   // the parent and its ancestors
   std::set<std::string> tools_;
-  std::int64_t best_ = 0;
-  std::int64_t start_ = 0;
-  double best_us_ = 0;
 };
 
 }  // namespace

@@ -56,8 +56,8 @@ std::string memory_text(const ProposalRequest& request, const RecallLimits& limi
 std::string cures_text(const ProposalRequest& request, const std::string& failure,
                        const RecallLimits& limits = {});
 
-// At most `most` of the history, in its order: the start, the best, the parent with its ancestors,
-// children and siblings, answers to its findings; then the latest of the rest.
+// At most `most` of the history, in its order: the baseline, the best, the parent with its
+// ancestors, children and siblings, answers to its findings; then the latest of the rest.
 History worth_telling(const ProposalRequest& request, std::size_t most);
 
 }  // namespace kernelpro

@@ -34,7 +34,7 @@ struct RecallTest : ::testing::Test {
     request.task = &t;
     request.machine = here;
     request.parent = shared(all[1]);
-    request.history = shared(all);
+    set_history(all, 2, &request);
   }
   // A fact of this task and machine; faster when `speedup` is above 1.
   Fact fact(const std::string& idea, double speedup) {
@@ -217,8 +217,7 @@ TEST_F(RecallTest, OfALongRunTheNearestAreTold) {
   run[69].candidate.origin.parent = 50;  // and has a child
   run[9].candidate.origin.answers = FindingRef::parse("scalar-loads: vectorize");
   run[49].diagnosis.findings = {finding("scalar-loads", {"vectorize"})};
-  std::get<Correct>(run[59].evaluation.outcome).timings[0].median_us = 20;  // the best
-  request.history = shared(run);
+  set_history(run, 60, &request);
   request.parent = shared(run[49]);
   std::vector<std::int64_t> ids;
   for (const KnownPtr& each : worth_telling(request, 9)) ids.push_back(each->id);
@@ -232,7 +231,7 @@ TEST_F(RecallTest, OfALongRunTheNearestAreTold) {
   const std::string without = exchange_prompt(request, "1", prompts);
   EXPECT_FALSE(contains(without, "\n- 10 (from 1)"));
   EXPECT_TRUE(contains(without, "goes without memory"));
-  EXPECT_TRUE(contains(without, "The fastest so far is candidate 60"));
+  EXPECT_TRUE(contains(without, "The best so far is candidate 60"));
 }
 
 }  // namespace
