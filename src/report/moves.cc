@@ -25,13 +25,6 @@ std::string moved_us(const MovedPart& part) {
   return (us < 0 ? "-" : "+") + human_us(us < 0 ? -us : us);
 }
 
-// As drift_between, by the report's speed-ups.
-double drift(const Known& parent, const Known& child, const Story& story) {
-  const double before = story.speedup_of(parent.id), after = story.speedup_of(child.id);
-  if (before <= 0 || after <= 0) return 1;
-  return after / before * score_us(child.evaluation) / score_us(parent.evaluation);
-}
-
 }  // namespace
 
 std::optional<WhatChanged> change_of(const StoredCandidate& candidate, const Story& story) {
@@ -42,7 +35,7 @@ std::optional<WhatChanged> change_of(const StoredCandidate& candidate, const Sto
   }
   WhatChanged change =
       what_changed(parent->second->known.diagnosis, known.diagnosis, known.candidate.origin.answers,
-                   drift(parent->second->known, known, story));
+                   drift_between(parent->second->known, known));
   if (!(change.before_us > 0) || !(change.after_us > 0)) return std::nullopt;
   return change;
 }

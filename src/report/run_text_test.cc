@@ -10,6 +10,7 @@
 #include "report/report.h"
 #include "run/launch.h"
 #include "run/store/store.h"
+#include "run/store/testing.h"
 
 namespace kernelpro {
 namespace {
@@ -36,6 +37,27 @@ TEST(RunText, HasTheReportOfItsFolder) {
     ASSERT_TRUE(of_text) << of_text.error().text();
     EXPECT_EQ(replace_all(*of_text, text, settings.directory), *of_folder);
   }
+}
+
+// Between the two evaluations the machine got twice as fast; timed in turn, the change won 1.25x.
+TEST(RunText, WhatAChangeDidIsFreeOfTheMachinesDrift) {
+  const TempDir dir;
+  {
+    const auto store = storing::create(dir.path());
+    const Candidate start = storing::candidate(1);
+    ASSERT_TRUE(store->add({start, storing::candidate(2, 1)}));
+    Evaluation first = storing::correct(1000), second = storing::correct(400);
+    std::get<Correct>(first.outcome).versus.reset();
+    std::get<Correct>(second.outcome).versus = {start.content_hash(), 1.25, 1.2, 1.3};
+    Diagnosis before, after;
+    before.account.us = 1000;
+    after.account.us = 400;
+    ASSERT_TRUE(store->finish(1, first, {}, before, 1));
+    ASSERT_TRUE(store->finish(2, second, {}, after, 2));
+  }
+  const auto report = text_report(dir.path());
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_TRUE(contains(*report, "#1 to #2: 500 us became 400 us (1.25x)")) << *report;
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ Result<RunView> load_run_view(const std::string& directory) {
   view.directory = directory;
   KP_ASSIGN(view.header, store->header());
   KP_ASSIGN(view.candidates, store->candidates(false));
+  make_comparable(view.header, &view.candidates);
   KP_ASSIGN(view.confirmation, store->confirmation());
   KP_ASSIGN(view.steps, store->tool_steps());
   KP_ASSIGN(view.calls, store->calls());

@@ -20,7 +20,8 @@ namespace kernelpro {
 struct RunView {
   std::string directory;
   RunHeader header;
-  std::vector<StoredCandidate> candidates;  // with evidence: the start and the best
+  // With comparable times; with evidence: the start and the best.
+  std::vector<StoredCandidate> candidates;
   std::optional<StoredConfirmation> confirmation;
   std::vector<ToolStep> steps;    // outcomes of findings
   std::vector<ModelCall> calls;   // questions to models

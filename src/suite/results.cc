@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "report/view.h"
-#include "run/store/ledger.h"
 #include "run/store/winner.h"
 #include "write/calls.h"
 
@@ -40,15 +39,8 @@ const StoredCandidate* best_written(const RunView& view, const Story& story, con
   return winner_of(RankedRun(view.header, view.candidates), nullptr, eligible).candidate;
 }
 
-Ledger ledger_of(const RunView& view) {
-  Ledger ledger;
-  for (const StoredCandidate* each : in_order(view.candidates)) ledger.record(each->known);
-  return ledger;
-}
-
 void read_winner(const RunView& view, const Ending& ending, TaskResult* result) {
   const Story story = tell(view);
-  const Ledger ledger = ledger_of(view);
   result->evaluations = story.evaluated;
   result->failed = story.failed;
   for (const StoredCandidate& each : view.candidates) {
@@ -83,9 +75,9 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
     result->held_out = view.confirmation->held_out;
     return;
   }
-  const double us = ledger.comparable_us(best->known.id);
+  const double us = comparable_us(best->known);
   if (us <= 0) return;
-  result->start_us = ledger.comparable_us(story.start->known.id);
+  result->start_us = comparable_us(story.start->known);
   result->speedup = result->start_us / us;
   // The confirmation in fresh processes did not find it faster.
   if (story.confirmed) result->speedup = std::min(result->speedup, 1.0);

@@ -2,6 +2,7 @@
 #include "run/store/winner.h"
 
 #include <algorithm>
+#include <map>
 
 #include "run/store/settings.h"
 
@@ -28,6 +29,17 @@ std::vector<const StoredCandidate*> in_order(const std::vector<StoredCandidate>&
 RankedRun::RankedRun(const RunHeader& header, const std::vector<StoredCandidate>& candidates)
     : order(in_order(candidates)), ranking(objective_of(header)) {
   for (const StoredCandidate* each : order) ranking.add(each->known);
+}
+
+void make_comparable(const RunHeader& header, std::vector<StoredCandidate>* candidates) {
+  const RankedRun run(header, *candidates);
+  std::map<std::int64_t, double> times;
+  for (std::size_t i = 0; i < run.order.size(); ++i) {
+    times[run.order[i]->known.id] = run.ranking.time(i).us;
+  }
+  for (StoredCandidate& each : *candidates) {
+    if (each.evaluated) each.known.comparable = times[each.known.id];
+  }
 }
 
 Winner winner_of(const RankedRun& run, const StoredConfirmation* confirmation,

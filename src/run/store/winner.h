@@ -44,6 +44,9 @@ Winner winner_of(const RankedRun& run, const StoredConfirmation* confirmation,
 // of one case, is of the time that the search measured; scores of several timed cases are means.
 double confirmed_fraction(const Known& winner, const Evaluation& confirmed);
 
+// Fills in Known::comparable of the correct candidates.
+void make_comparable(const RunHeader& header, std::vector<StoredCandidate>* candidates);
+
 // Evaluated candidates in the order of evaluation.
 std::vector<const StoredCandidate*> in_order(const std::vector<StoredCandidate>& candidates);
 
