@@ -58,7 +58,8 @@ class Finding:
         self.tool = item["tool"]
         self.likely, self.upper = item["likely_speedup"], item["upper_speedup"]
         self.stop = item.get("stop", False)
-        self.lines = [int(n) for n in re.findall(r"\.cuh?:(\d+)", item.get("where", ""))]
+        self.lines = [site["line"] for site in item.get("sites", [])
+                      if site.get("file", "").endswith((".cu", ".cuh"))]
         for place in item.get("places", []):
             self.lines += lines_of(place)
 

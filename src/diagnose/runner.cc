@@ -188,7 +188,6 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
     const FindingSites defined = definitions_of(view.facts(), finding->sites);
     finding->sites.insert(finding->sites.end(), defined.begin(), defined.end());
   }
-  finding->where = sites_text(finding->sites);
   finding->level = weakest_level(view, *finding);
   // Times measured on a busy machine are not certain.
   const bool busy = pass.roof.foreign > 0 || view.get("load.gpu_processes").value_or(0) > 0;

@@ -70,8 +70,8 @@ std::string finding_lines(const Finding& finding, std::size_t position, const Wi
   std::string cause = one_line(finding.cause);
   if (!finding.kernel.empty()) cause = short_kernel_name(one_line(finding.kernel)) + ": " + cause;
   text += wrapped(cause, style.width, 4);
-  if (!finding.where.empty()) {
-    std::string at = "at " + one_line(finding.where);
+  if (!finding.sites.empty()) {
+    std::string at = "at " + sites_text(finding.sites);
     if (finding.share >= 0.005)
       at += " (" + kernelpro::number(100 * finding.share, 2) + " % of the time)";
     text += painted(wrapped(at, style.width, 4), kDim, style);

@@ -16,7 +16,7 @@ Diagnosis sample() {
   first.kernel = "void at::native::gather<float, 4>(float*, const int*)";
   first.severity = Severity::kCritical;
   first.cause = "Each warp touches 32 sectors where 4 would do.";
-  first.where = "kernel.cu:41";
+  first.sites = {{{"kernel.cu", 41, ""}, ""}};
   first.prescriptions = {
       {"algorithm", "Let neighbouring threads read neighbouring elements.", "the layout is given"}};
   first.likely_speedup = 12.5;

@@ -264,9 +264,9 @@ std::string findings_list(const Diagnosis& diagnosis) {
                                     : "<code title=\"" + escape(finding.kernel) + "\">" +
                                           escape(short_kernel_name(finding.kernel)) + "</code>: ") +
             escape(finding.cause) + "</p>" +
-            (finding.where.empty()
+            (finding.sites.empty()
                  ? std::string()
-                 : "<p class=\"quiet\">at <code>" + escape(finding.where) + "</code></p>") +
+                 : "<p class=\"quiet\">at " + prose(sites_text(finding.sites)) + "</p>") +
             "<ul>";
     for (const Prescription& p : finding.prescriptions) {
       html += "<li><span class=\"tag\">" + escape(p.tag) + "</span> " + prose(p.text);

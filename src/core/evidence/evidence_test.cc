@@ -192,7 +192,8 @@ TEST(Missing, DamagedEntriesAreSkipped) {
 
 TEST(Evidence, LinesAndSitesRoundTrip) {
   Evidence e;
-  e.lines["sass.hot.mufu"] = {{{"k.cu", 3, ""}}, {{"k.cu", 9, ""}}};
+  e.lines["sass.hot.ffma"] = {{{"k.cu", 3, "x = y * z;"}, {"k.cu", 4, ""}}, {}};
+  e.lines["sass.hot.mufu"] = {{{"k.cu", 3, "x = y * z;"}}, {{"k.cu", 9, "f(x);"}}};
   e.sites = {{SiteKind::kLaunch, {"k.cu", 40, "k<<<1, 2>>>();"}, 41, ""},
              {SiteKind::kAllocate, {"k.cu", 39, ""}, 39, "cudaMalloc"}};
   const auto again = evidence_from_json(evidence_to_json(e));
@@ -200,7 +201,13 @@ TEST(Evidence, LinesAndSitesRoundTrip) {
   const CodeLines& lines = again->lines.at("sass.hot.mufu");
   ASSERT_EQ(lines.lines.size(), 1u);
   EXPECT_EQ(lines.lines[0].file, "k.cu");
+  EXPECT_EQ(lines.lines[0].text, "x = y * z;");
   EXPECT_EQ(lines.callers.at(0).line, 9);
+  EXPECT_EQ(lines.callers[0].text, "f(x);");
+  EXPECT_EQ(again->lines.at("sass.hot.ffma").lines.at(0).text, "x = y * z;");
+  EXPECT_EQ(again->lines.at("sass.hot.ffma").lines.at(1).text, "");
+  const std::string json = evidence_to_json(e);
+  EXPECT_EQ(json.find("x = y * z;"), json.rfind("x = y * z;")) << "once is enough";
   ASSERT_EQ(again->sites.size(), 2u);
   EXPECT_EQ(again->sites[0].kind, SiteKind::kLaunch);
   EXPECT_EQ(again->sites[0].last, 41);

@@ -17,7 +17,11 @@ namespace kernelpro {
 struct SourceLine {
   std::string file;  // "kernel.cu"; "": the code has no line information
   int line = 0;
-  std::string text;  // trimmed; "": the source is not at hand
+  std::string text;  // trimmed, clipped; "": the source is not at hand
+
+  bool same_place(const SourceLine& other) const {
+    return line == other.line && file == other.file;
+  }
 };
 
 struct CodePoint {

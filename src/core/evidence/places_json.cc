@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -40,11 +41,15 @@ Json point_to_json(const CodePoint& at) {
   return json;
 }
 
-Json refs_to_json(const std::vector<SourceLine>& lines) {
+using LineKey = std::pair<std::string, int>;
+
+// `told`: the lines whose texts are written already.
+Json refs_to_json(const std::vector<SourceLine>& lines, std::set<LineKey>* told) {
   Json json = Json::array();
   for (const SourceLine& line : lines) {
-    json.push_back({line.file, line.line});
-    if (!line.text.empty()) json.back().push_back(line.text);
+    Json ref = {line.file, line.line};
+    if (!line.text.empty() && told->emplace(line.file, line.line).second) ref.push_back(line.text);
+    json.push_back(std::move(ref));
   }
   return json;
 }
@@ -85,18 +90,19 @@ CodePoint point_from_json(const Plain& json) {
   return at;
 }
 
-// Of pairs of a file and a line.
-std::vector<SourceLine> refs_from_json(const Plain& json) {
+// Of arrays of a file, a line and, where it is first named, its text.
+std::vector<SourceLine> refs_from_json(const Plain& json, std::map<LineKey, std::string>* texts) {
   std::vector<SourceLine> lines;
   for (const Plain& each : json) {
     if (lines.size() == kMostLines) break;
     if (!each.is_array() || each.size() < 2 || !each[0].is_string()) continue;
     if (!each[1].is_number_integer()) continue;
-    const auto line = each[1].get<std::int64_t>();
-    if (line < 1 || line > std::numeric_limits<int>::max()) continue;
-    const bool has_text = each.size() > 2 && each[2].is_string();
-    lines.push_back({each[0].get<std::string>(), static_cast<int>(line),
-                     has_text ? each[2].get<std::string>() : std::string()});
+    const auto number = each[1].get<std::int64_t>();
+    if (number < 1 || number > std::numeric_limits<int>::max()) continue;
+    SourceLine line{each[0].get<std::string>(), static_cast<int>(number), ""};
+    std::string& known = (*texts)[{line.file, line.line}];
+    if (each.size() > 2 && each[2].is_string()) known = each[2].get<std::string>();
+    lines.push_back(std::move(line));
   }
   return lines;
 }
@@ -170,9 +176,10 @@ std::string_view site_name(SiteKind kind) { return kSites[static_cast<std::size_
 
 Json lines_to_json(const std::map<std::string, CodeLines>& lines) {
   Json json = Json::object();
+  std::set<LineKey> told;
   for (const auto& [metric, each] : lines) {
-    json[metric]["at"] = refs_to_json(each.lines);
-    if (!each.callers.empty()) json[metric]["called"] = refs_to_json(each.callers);
+    json[metric]["at"] = refs_to_json(each.lines, &told);
+    if (!each.callers.empty()) json[metric]["called"] = refs_to_json(each.callers, &told);
   }
   return json;
 }
@@ -180,9 +187,16 @@ Json lines_to_json(const std::map<std::string, CodeLines>& lines) {
 std::map<std::string, CodeLines> lines_from_json(const Plain& json) {
   std::map<std::string, CodeLines> lines;
   if (!json.is_object()) return lines;
+  std::map<LineKey, std::string> texts;
   for (const auto& [metric, each] : json.items()) {
-    CodeLines found{refs_from_json(array(each, "at")), refs_from_json(array(each, "called"))};
+    CodeLines found{refs_from_json(array(each, "at"), &texts),
+                    refs_from_json(array(each, "called"), &texts)};
     if (!found.lines.empty()) lines.emplace(metric, std::move(found));
+  }
+  for (auto& [metric, each] : lines) {
+    for (auto* part : {&each.lines, &each.callers}) {
+      for (SourceLine& line : *part) line.text = texts[{line.file, line.line}];
+    }
   }
   return lines;
 }

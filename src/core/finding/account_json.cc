@@ -5,18 +5,18 @@
 
 namespace kernelpro {
 
-namespace {
-
-Json line_json(const SourceLine& line) {
+Json source_line_json(const SourceLine& line) {
   Json json = {{"file", line.file}, {"line", line.line}};
   if (!line.text.empty()) json["text"] = line.text;
   return json;
 }
 
-SourceLine read_line(const Json& json) {
+SourceLine read_source_line(const Json& json) {
   const JsonReader r(json);
   return {r.text("file"), static_cast<int>(r.integer("line")), r.text("text")};
 }
+
+namespace {
 
 Json parts_json(const std::vector<AccountPart>& parts) {
   Json list = Json::array();
@@ -95,7 +95,7 @@ KernelAccount read_kernel(const Json& json) {
 }  // namespace
 
 Json costly_place_json(const CostlyPlace& place) {
-  Json json = {{"at", line_json(place.line)},
+  Json json = {{"at", source_line_json(place.line)},
                {"offset", place.offset},
                {"instruction", place.instruction},
                {"stall", stall_row(place.stall).name},
@@ -103,7 +103,7 @@ Json costly_place_json(const CostlyPlace& place) {
                {"us", place.us},
                {"gain", place.gain}};
   if (place.because) {
-    json["because"] = {{"at", line_json(place.because->line)},
+    json["because"] = {{"at", source_line_json(place.because->line)},
                        {"offset", place.because->offset},
                        {"instruction", place.because->instruction}};
   }
@@ -114,7 +114,7 @@ Json costly_place_json(const CostlyPlace& place) {
 CostlyPlace read_costly_place(const Json& json) {
   const JsonReader r(json);
   CostlyPlace place;
-  place.line = read_line(r.object("at"));
+  place.line = read_source_line(r.object("at"));
   place.offset = static_cast<int>(r.integer("offset"));
   place.instruction = r.text("instruction");
   place.stall = stall_from_name(r.text("stall")).value_or(Stall::kMisc);
@@ -124,8 +124,8 @@ CostlyPlace read_costly_place(const Json& json) {
   if (r.member("because") != nullptr) {
     const JsonReader because(r.object("because"));
     place.because =
-        CodePoint{read_line(because.object("at")), static_cast<int>(because.integer("offset")),
-                  because.text("instruction")};
+        CodePoint{read_source_line(because.object("at")),
+                  static_cast<int>(because.integer("offset")), because.text("instruction")};
   }
   place.condition = r.text("goes_if");
   return place;

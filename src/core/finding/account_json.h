@@ -7,6 +7,8 @@
 
 namespace kernelpro {
 
+Json source_line_json(const SourceLine& line);
+SourceLine read_source_line(const Json& json);
 Json account_json(const Account& account);
 Account read_account(const Json& json);
 Json costly_place_json(const CostlyPlace& place);

@@ -31,17 +31,24 @@ std::vector<std::string> strings(const Json& array) {
 }
 
 Json site_json(const FindingSite& site) {
-  Json json = {{"file", site.line.file}, {"line", site.line.line}};
+  Json json = Json::object();
+  if (!site.line.file.empty()) json = source_line_json(site.line);
   if (!site.role.empty()) json["role"] = site.role;
   if (site.group > 0) json["group"] = site.group;
   return json;
 }
 
-FindingSite read_site(const Json& json) {
-  const JsonReader r(json);
-  return {{r.text("file"), static_cast<int>(r.integer("line")), ""},
-          r.text("role"),
-          static_cast<int>(r.integer("group"))};
+// Stores of earlier versions have "where" alone. What is written there by this one is for people.
+FindingSites read_sites(const JsonReader& finding) {
+  FindingSites sites;
+  for (const Json& each : finding.array("sites")) {
+    const JsonReader r(each);
+    FindingSite site{read_source_line(each), r.text("role"), static_cast<int>(r.integer("group"))};
+    if (!site.line.file.empty() || !site.role.empty()) sites.push_back(std::move(site));
+  }
+  const std::string where = finding.text("where");
+  if (sites.empty() && !where.empty()) sites.push_back({{}, where});
+  return sites;
 }
 
 Finding read_finding(const Json& json) {
@@ -51,8 +58,7 @@ Finding read_finding(const Json& json) {
   f.severity = named(kSeverities, r.text("severity"), Severity::kInfo);
   f.kernel = r.text("kernel");
   f.cause = r.text("cause");
-  for (const Json& site : r.array("sites")) f.sites.push_back(read_site(site));
-  f.where = f.sites.empty() ? r.text("where") : sites_text(f.sites);
+  f.sites = read_sites(r);
   f.metrics = strings(r.array("metrics"));
   for (const Json& p : r.array("prescriptions")) {
     const JsonReader pr(p);
@@ -90,8 +96,8 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis) {
                  {"level", level_name(f.level)},
                  {"stop", f.stop}};
     if (!f.kernel.empty()) item["kernel"] = f.kernel;
-    if (!f.where.empty()) item["where"] = f.where;
     if (!f.sites.empty()) {
+      item["where"] = sites_text(f.sites);
       Json sites = Json::array();
       for (const FindingSite& site : f.sites) sites.push_back(site_json(site));
       item["sites"] = std::move(sites);

@@ -23,13 +23,13 @@ struct Prescription {
 // A line that a finding names, and why. Sites of one group answer the same question, such as where
 // the instructions stand, where they are called, or what the launch decides.
 struct FindingSite {
-  SourceLine line;   // without its text
+  SourceLine line;   // no file: a store of an earlier version has all places in words, as the role
   std::string role;  // "called at", "`tile` declared at"; "": the instructions stand there
   int group = 0;     // 0, 1, ... in the order of the sites
 };
 using FindingSites = std::vector<FindingSite>;
-// "kernel.cu:41, kernel.cu:44, called at kernel.cu:65; launched at kernel.cu:150". For people only:
-// a file's name may hold any of these characters.
+// "kernel.cu:41 `x = a[i];`, kernel.cu:44, called at kernel.cu:65; launched at kernel.cu:150". One
+// line, for people only: a file's name may hold any of these characters.
 std::string sites_text(const FindingSites& sites);
 
 enum class Severity { kInfo, kWarning, kCritical };
@@ -40,8 +40,7 @@ struct Finding {
   std::string kernel;  // the kernel concerned; "": the call, or its only kernel
   Severity severity = Severity::kInfo;
   std::string cause;                 // one sentence, with numbers
-  FindingSites sites;                // empty: unknown, or a store of an earlier version
-  std::string where;                 // sites_text of them, or what such a store has; "": unknown
+  FindingSites sites;                // empty: unknown
   std::vector<std::string> metrics;  // names of the metrics that show it
   std::vector<Prescription> prescriptions;
   double likely_speedup = 1;  // of the whole task; 1: none

@@ -8,12 +8,15 @@
 namespace kernelpro {
 namespace {
 
-const FindingSites kSites = {
-    {{"a, b; at c.cu", 41, ""}, ""}, {{"k.cu", 44, ""}, ""},
-    {{"k.cu", 65, ""}, "called at"}, {{"k.cu", 70, ""}, "called at"},
-    {{"k.cu", 9, ""}, "", 1},        {{"k.cu", 9, ""}, "`tile` declared at", 2}};
+const FindingSites kSites = {{{"a, b; at c.cu", 41, "x = a[i];"}, ""},
+                             {{"k.cu", 44, ""}, ""},
+                             {{"k.cu", 65, ""}, "called at"},
+                             {{"k.cu", 70, ""}, "called at"},
+                             {{"k.cu", 9, ""}, "", 1},
+                             {{"k.cu", 9, ""}, "`tile` declared at", 2}};
 constexpr const char* kText =
-    "a, b; at c.cu:41, k.cu:44, called at k.cu:65, k.cu:70; k.cu:9; `tile` declared at k.cu:9";
+    "a, b; at c.cu:41 `x = a[i];`, k.cu:44, called at k.cu:65, k.cu:70; k.cu:9; `tile` declared at "
+    "k.cu:9";
 
 Diagnosis with(const Finding& finding) {
   Diagnosis diagnosis;
@@ -30,7 +33,6 @@ TEST(Finding, SitesSurviveJson) {
   Finding finding;
   finding.tool = "bank-conflicts";
   finding.sites = kSites;
-  finding.where = sites_text(kSites);
   const std::string json = diagnosis_to_json(with(finding));
   const auto again = diagnosis_from_json(json);
   ASSERT_TRUE(again);
@@ -39,32 +41,37 @@ TEST(Finding, SitesSurviveJson) {
   for (std::size_t i = 0; i < sites.size(); ++i) {
     EXPECT_EQ(sites[i].line.file, kSites[i].line.file) << i;
     EXPECT_EQ(sites[i].line.line, kSites[i].line.line) << i;
+    EXPECT_EQ(sites[i].line.text, kSites[i].line.text) << i;
     EXPECT_EQ(sites[i].role, kSites[i].role) << i;
     EXPECT_EQ(sites[i].group, kSites[i].group) << i;
   }
-  EXPECT_EQ(again->findings[0].where, kText);
   EXPECT_EQ(diagnosis_to_json(*again), json);
+  EXPECT_EQ(parse_json(json)->at("findings").at(0).at("where"), kText) << "for people";
+}
+
+std::string text_of_stored(const std::string& finding) {
+  const auto read = diagnosis_from_json("{\"findings\": [" + finding + "]}");
+  EXPECT_TRUE(read);
+  const auto again = diagnosis_from_json(diagnosis_to_json(*read));
+  EXPECT_EQ(sites_text(again->findings.at(0).sites), sites_text(read->findings.at(0).sites));
+  return sites_text(read->findings[0].sites);
 }
 
 TEST(Finding, StoresOfEarlierVersionsKeepTheirProse) {
-  Finding finding;
-  finding.where = "kernel.cu:41, called at kernel.cu:65";
-  const auto again = diagnosis_from_json(diagnosis_to_json(with(finding)));
-  ASSERT_TRUE(again);
-  EXPECT_TRUE(again->findings.at(0).sites.empty());
-  EXPECT_EQ(again->findings[0].where, finding.where);
+  EXPECT_EQ(text_of_stored(R"({"where": "kernel.cu:41, called at kernel.cu:65"})"),
+            "kernel.cu:41, called at kernel.cu:65");
+  // Then sites came, without texts.
+  EXPECT_EQ(text_of_stored(R"({"where": "k.cu:41", "sites": [{"file": "k.cu", "line": 41}]})"),
+            "k.cu:41");
+  EXPECT_EQ(text_of_stored("{}"), "");
 }
 
-TEST(Finding, DamagedSitesAreEmptyOnes) {
-  const auto read = diagnosis_from_json(
-      R"({"findings": [{"where": "k.cu:1", "sites": [7, {"file": 3, "line": "x", "group": []}]}]})");
-  ASSERT_TRUE(read);
-  ASSERT_EQ(read->findings.at(0).sites.size(), 2u);
-  EXPECT_EQ(read->findings[0].sites[1].line.file, "");
-  EXPECT_EQ(diagnosis_from_json(R"({"findings": [{"where": "k.cu:1", "sites": 7}]})")
-                ->findings.at(0)
-                .where,
+TEST(Finding, DamagedSitesAreLeftOut) {
+  EXPECT_EQ(text_of_stored(R"({"where": "k.cu:1", "sites": [7, {"file": 3, "line": "x"}]})"),
             "k.cu:1");
+  EXPECT_EQ(text_of_stored(R"({"where": "k.cu:1", "sites": 7})"), "k.cu:1");
+  EXPECT_EQ(text_of_stored(R"({"where": "k.cu:1", "sites": [{"file": "k.cu", "line": 2}, {}]})"),
+            "k.cu:2");
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::string gain(const Finding& finding) {
 
 std::string share_of(const Finding& finding) {
   if (finding.share < 0.005) return "";
-  return (finding.where.empty() ? "; " : ", ") + number(100 * finding.share, 2) + " % of the time";
+  return (finding.sites.empty() ? "; " : ", ") + number(100 * finding.share, 2) + " % of the time";
 }
 
 // The operator of a PyTorch module that launches a finding's kernel: ", of `relu`".
@@ -45,8 +45,8 @@ std::string finding_text(const Account& account, const Finding& finding, std::si
       (finding.kernel.empty() ? ""
                               : "; kernel `" + one_line(short_kernel_name(finding.kernel)) + "`" +
                                     launched_by(account, finding.kernel)) +
-      (finding.where.empty() ? "" : "; " + one_line(finding.where)) + share_of(finding) + ")\n   " +
-      one_line(finding.cause) + "\n";
+      (finding.sites.empty() ? "" : "; " + sites_text(finding.sites)) + share_of(finding) +
+      ")\n   " + one_line(finding.cause) + "\n";
   const std::size_t count = std::min(finding.prescriptions.size(), kPrescriptionsShown);
   for (std::size_t i = 0; i < count; ++i) {
     const Prescription& prescription = finding.prescriptions[i];
@@ -66,8 +66,10 @@ std::string sites_text(const FindingSites& sites) {
     const bool begins = i == 0 || sites[i - 1].group != site.group;
     if (i > 0) text += begins ? "; " : ", ";
     // A role holds for all lines up to the next one.
-    if (!site.role.empty() && (begins || sites[i - 1].role != site.role)) text += site.role + " ";
-    text += site.line.file + ":" + std::to_string(site.line.line);
+    const bool named = !site.role.empty() && (begins || sites[i - 1].role != site.role);
+    if (named) text += one_line(site.role);
+    if (site.line.file.empty()) continue;
+    text += (named ? " " : "") + place_words(site.line, 0, "");
   }
   return text;
 }

@@ -83,9 +83,8 @@ CostlyPlace costly(const Place& place, double us, double call_us) {
 
 bool names_line(const Finding& finding, const SourceLine& line) {
   return !line.file.empty() &&
-         std::any_of(finding.sites.begin(), finding.sites.end(), [&](const FindingSite& site) {
-           return site.line.line == line.line && site.line.file == line.file;
-         });
+         std::any_of(finding.sites.begin(), finding.sites.end(),
+                     [&](const FindingSite& site) { return site.line.same_place(line); });
 }
 
 }  // namespace

@@ -17,8 +17,6 @@ constexpr std::size_t kMostSitesNamed = 2;
 constexpr std::size_t kMostDefinitionsNamed = 3;
 constexpr const char* kCalledAt = "called at";
 
-bool same(const SourceLine& a, const SourceLine& b) { return a.line == b.line && a.file == b.file; }
-
 // What a line costs: the waits at it, and those that it causes.
 double cost_of(const Facts& facts, const SourceLine& line) {
   const Places* places = facts.places();
@@ -26,9 +24,9 @@ double cost_of(const Facts& facts, const SourceLine& line) {
   double cost = 0;
   for (const Place& place : places->places) {
     const double waits = std::max(place.exposed, 1e-3 * place.share);
-    if (same(place.at.line, line)) cost += waits;
+    if (place.at.line.same_place(line)) cost += waits;
     for (const Producer& producer : place.producers) {
-      if (same(producer.at.line, line)) cost += waits * producer.part;
+      if (producer.at.line.same_place(line)) cost += waits * producer.part;
     }
   }
   return cost;
@@ -53,10 +51,6 @@ const CodeLines* first_lines(const Facts& facts, std::initializer_list<const cha
     if (lines != nullptr && !lines->lines.empty()) return lines;
   }
   return nullptr;
-}
-
-void add_lines(const std::vector<SourceLine>& lines, const std::string& role, FindingSites* sites) {
-  for (const SourceLine& line : lines) sites->push_back({line, role});
 }
 
 std::string role_of(const SourceSite& site) {
@@ -107,22 +101,30 @@ bool names(std::string_view text, std::string_view name) {
   return false;
 }
 
-// The text of a line, as far as places or sites have it.
+// The text of a line. Evidence of earlier versions has it with places and sites only.
 std::string text_of(const Facts& facts, const SourceLine& line) {
+  if (!line.text.empty()) return line.text;
   if (const Places* places = facts.places()) {
     for (const Place& place : places->places) {
-      if (same(place.at.line, line) && !place.at.line.text.empty()) return place.at.line.text;
+      if (place.at.line.same_place(line) && !place.at.line.text.empty()) return place.at.line.text;
       for (const Producer& producer : place.producers) {
-        if (same(producer.at.line, line) && !producer.at.line.text.empty()) {
+        if (producer.at.line.same_place(line) && !producer.at.line.text.empty()) {
           return producer.at.line.text;
         }
       }
     }
   }
   for (const SourceSite& site : facts.sites()) {
-    if (same(site.line, line)) return site.line.text;
+    if (site.line.same_place(line)) return site.line.text;
   }
-  return line.text;
+  return "";
+}
+
+void add_lines(const Facts& facts, const std::vector<SourceLine>& lines, const std::string& role,
+               FindingSites* sites) {
+  for (const SourceLine& line : lines) {
+    sites->push_back({{line.file, line.line, text_of(facts, line)}, role});
+  }
 }
 
 // Of several definitions of one name the last one before its use counts.
@@ -140,14 +142,14 @@ FindingSites line_of(const Facts& facts, std::initializer_list<const char*> metr
   FindingSites sites;
   const CodeLines* lines = first_lines(facts, metrics);
   if (lines == nullptr) return sites;
-  add_lines(costliest(facts, lines->lines, kMostLines), "", &sites);
+  add_lines(facts, costliest(facts, lines->lines, kMostLines), "", &sites);
   std::vector<SourceLine> calls;
   for (const SourceLine& call : costliest(facts, lines->callers, kMostCalls)) {
     const bool known = std::any_of(lines->lines.begin(), lines->lines.end(),
-                                   [&](const SourceLine& line) { return same(line, call); });
+                                   [&](const SourceLine& line) { return line.same_place(call); });
     if (!known) calls.push_back(call);
   }
-  add_lines(calls, kCalledAt, &sites);
+  add_lines(facts, calls, kCalledAt, &sites);
   return sites;
 }
 
@@ -158,7 +160,7 @@ FindingSites waits_at(const Facts& facts, bool (*is)(std::string_view instructio
   std::vector<SourceLine> lines, calls;
   const auto add = [](const SourceLine& line, std::size_t most, std::vector<SourceLine>* all) {
     const bool known = std::any_of(all->begin(), all->end(),
-                                   [&](const SourceLine& each) { return same(each, line); });
+                                   [&](const SourceLine& each) { return each.same_place(line); });
     if (!known && all->size() < most && !line.file.empty()) all->push_back(line);
   };
   for (const Place& place : places->places) {
@@ -167,8 +169,8 @@ FindingSites waits_at(const Facts& facts, bool (*is)(std::string_view instructio
     for (const SourceLine& call : place.at.callers) add(call, kMostCalls, &calls);
   }
   if (lines.empty()) return sites;
-  add_lines(lines, "waits at", &sites);
-  add_lines(calls, kCalledAt, &sites);
+  add_lines(facts, lines, "waits at", &sites);
+  add_lines(facts, calls, kCalledAt, &sites);
   return sites;
 }
 
@@ -249,7 +251,7 @@ FindingSites definitions_of(const Facts& facts, const FindingSites& sites) {
         if (!nearest(facts, site, line) || !seen.insert(&site).second) continue;
         next.push_back(site.line);
         const bool known = std::any_of(named_already.begin(), named_already.end(),
-                                       [&](const SourceLine& at) { return same(at, site.line); });
+                                       [&](const SourceLine& at) { return at.same_place(site.line); });
         if (definition && !known && found.size() < kMostDefinitionsNamed) {
           found.push_back(named(site));
           found.back().group = sites.empty() ? 0 : sites.back().group + 1;

@@ -35,6 +35,20 @@ TEST(Causes, TheCostliestLinesComeFirstWithTheirCalls) {
             "k.cu:4, k.cu:1, k.cu:2, called at k.cu:9");
 }
 
+// From the lines themselves, else from places or sites that have them.
+TEST(Causes, LinesHaveTheirTexts) {
+  Kernel k;
+  k.evidence.lines["sass.hot.mufu"] = {{at(1, "y = 1 / x;"), at(2), at(3), at(4)}, {}};
+  Place place;
+  place.at.line = at(2, "z = x * y;");
+  k.evidence.places.emplace().places = {place};
+  k.evidence.sites = {{SiteKind::kLoop, at(3, "for (;;) {"), 20, ""}};
+  EXPECT_EQ(sites_text(line_of(k.facts(), {"sass.hot.mufu"})),
+            "k.cu:1 `y = 1 / x;`, k.cu:2 `z = x * y;`, k.cu:3 `for (;;) {`");
+  k.evidence.sites.clear();
+  EXPECT_EQ(line_of(k.facts(), {"sass.hot.mufu"}).at(2).line.text, "");
+}
+
 TEST(Causes, SitesByKind) {
   Kernel k;
   k.evidence.sites = {{SiteKind::kSharedArray, at(3, "__shared__ float tile[32][32];"), 3, "tile"},
@@ -44,20 +58,24 @@ TEST(Causes, SitesByKind) {
                       {SiteKind::kDepth, at(2, "constexpr int kStages = 2;"), 2, "kStages"},
                       {SiteKind::kLaunch, at(40, "k<<<1, 2>>>();"), 40, ""}};
   EXPECT_EQ(sites_text(site_of(k.facts(), {SiteKind::kBounds, SiteKind::kLaunch})),
-            "launched at k.cu:40");
+            "launched at k.cu:40 `k<<<1, 2>>>();`");
   EXPECT_EQ(sites_text(site_of(k.facts(), {SiteKind::kBounds})), "");
-  EXPECT_EQ(sites_text(depth_of(k.facts(), {"stage"})), "`kStages` at k.cu:2");
+  EXPECT_EQ(sites_text(depth_of(k.facts(), {"stage"})),
+            "`kStages` at k.cu:2 `constexpr int kStages = 2;`");
   EXPECT_EQ(sites_text(depth_of(k.facts(), {"chain"})), "");
   k.evidence.lines["sass.hot.shared_loads"].lines = {at(11)};
-  EXPECT_EQ(sites_text(loop_of(k.facts(), {"sass.hot.shared_loads"})), "in the loop at k.cu:10");
+  EXPECT_EQ(sites_text(loop_of(k.facts(), {"sass.hot.shared_loads"})),
+            "in the loop at k.cu:10 `for (;;)`");
   Place place;
   place.at.line = at(11, "sum += tile[i][j] + others[k];");
   k.evidence.places.emplace().places = {place};
   EXPECT_EQ(sites_text(array_of(k.facts(), SiteKind::kSharedArray, {"sass.hot.shared_loads"})),
-            "`tile` declared at k.cu:3");
+            "`tile` declared at k.cu:3 `__shared__ float tile[32][32];`");
   const FindingSites both =
       joined({{}, site_of(k.facts(), {SiteKind::kLaunch}), {}, depth_of(k.facts(), {"stage"})});
-  EXPECT_EQ(sites_text(both), "launched at k.cu:40; `kStages` at k.cu:2");
+  EXPECT_EQ(
+      sites_text(both),
+      "launched at k.cu:40 `k<<<1, 2>>>();`; `kStages` at k.cu:2 `constexpr int kStages = 2;`");
 }
 
 TEST(Causes, ExposedWaitsByTheirProducers) {

@@ -31,6 +31,10 @@ std::string written(const SassInstruction& i) {
   return i.operands.empty() ? text : text + " " + i.operands;
 }
 
+void add_text(const LineText& text, SourceLine* line) {
+  if (text) line->text = clip(std::string(trim(text(line->file, line->line))), kMostText);
+}
+
 // Brings waits at instructions together by line, with their producers.
 class Merger {
  public:
@@ -91,7 +95,7 @@ class Merger {
 
   SourceLine source_line(int file, int line) const {
     SourceLine result{f_.files[slot(file)], line, ""};
-    if (text_) result.text = clip(std::string(trim(text_(result.file, line))), kMostText);
+    add_text(text_, &result);
     return result;
   }
 
@@ -383,6 +387,10 @@ void add_places(const std::map<std::string, SassFunction>& functions, const Samp
     const auto found = std::find_if(samples.kernels.begin(), samples.kernels.end(),
                                     [&](const KernelSamples& k) { return k.function == name; });
     Evidence& facts = kernel.facts;
+    for (auto& [metric, lines] : facts.lines) {
+      for (SourceLine& line : lines.lines) add_text(text, &line);
+      for (SourceLine& line : lines.callers) add_text(text, &line);
+    }
     if (found != samples.kernels.end()) {
       Places places = sampled_places(code->second, *found, text);
       if (places.samples > 0) {

@@ -28,7 +28,8 @@ Places sampled_places(const SassFunction& kernel, const KernelSamples& samples,
 Places estimated_places(const SassFunction& kernel, const Evidence& facts, const LineText& text);
 
 // For every kernel in `kernels` whose code is in `functions` (both by mangled name). Adds the
-// samples.* items, and notes in `missing` why samples are missing.
+// samples.* items and the texts of the lines that metrics name, and notes in `missing` why samples
+// are missing.
 void add_places(const std::map<std::string, SassFunction>& functions, const SampleAnswers& samples,
                 const LineText& text, std::map<std::string, KernelEvidence>* kernels,
                 std::vector<Missing>* missing);

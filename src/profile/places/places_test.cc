@@ -6,6 +6,8 @@
 
 #include "base/text.h"
 #include "profile/places/testing/synthetic.h"
+#include "profile/sass/device_code.h"
+#include "profile/sass/sass.h"
 
 namespace kernelpro {
 namespace {
@@ -121,6 +123,23 @@ TEST(Places, ShowTheLineAndItsText) {
   const SourceLine& line = places.places.at(0).producers.at(0).at.line;
   EXPECT_EQ(line.file, "patterns.cu");
   EXPECT_TRUE(contains(line.text, "at = x[at];")) << line.text;
+}
+
+TEST(Places, TheLinesOfMetricsGetTheirTexts) {
+  auto functions = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
+  std::map<std::string, KernelEvidence> kernels;
+  Evidence& facts = kernels["pointer_chase"].facts;
+  add_sass(hot_mix(functions.at("pointer_chase")), "nvdisasm", &facts);
+  std::vector<Missing> missing;
+  add_places(functions, {}, fixture_lines(), &kernels, &missing);
+  int lines = 0;
+  for (const auto& [metric, each] : facts.lines) {
+    for (const SourceLine& line : each.lines) {
+      EXPECT_FALSE(line.text.empty()) << metric << " " << line.line;
+      lines += contains(line.text, "at = x[at];");
+    }
+  }
+  EXPECT_GT(lines, 0);
 }
 
 TEST(Places, AMultiplicationIsBlamedOnTheOneBeforeIt) {

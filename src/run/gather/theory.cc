@@ -199,16 +199,12 @@ void add_sites(const SassFunction& function, const std::vector<std::string>& fol
   }
 }
 
-// Puts in the texts of the lines that the facts name, and what the names on them stand for.
-void add_definitions(const LineText& text, const std::vector<std::string>& folders,
-                     Evidence* facts) {
+// What the names on the lines of the facts stand for.
+void add_definitions(const std::vector<std::string>& folders, Evidence* facts) {
   std::map<std::string, std::vector<int>> used;  // by file
-  for (auto& [metric, lines] : facts->lines) {
-    for (std::vector<SourceLine>* all : {&lines.lines, &lines.callers}) {
-      for (SourceLine& line : *all) {
-        line.text = text(line.file, line.line);
-        used[line.file].push_back(line.line);
-      }
+  for (const auto& [metric, lines] : facts->lines) {
+    for (const std::vector<SourceLine>* all : {&lines.lines, &lines.callers}) {
+      for (const SourceLine& line : *all) used[line.file].push_back(line.line);
     }
   }
   for (const SourceSite& site : facts->sites) used[site.line.file].push_back(site.line.line);
@@ -242,7 +238,7 @@ void place_kernels(const std::map<std::string, SassFunction>& functions,
     kernel.facts.lines.merge(cause_lines(code));
     if (kernel.facts.sites.empty()) {
       add_sites(code, around, kernel.name, &kernel.facts);
-      add_definitions(text, around, &kernel.facts);
+      add_definitions(around, &kernel.facts);
     }
     std::map<std::string, KernelEvidence> one;
     one[function] = std::move(kernel);

@@ -130,7 +130,7 @@ Json row_json(const Sitting& sitting, const Sitting::Row& row) {
       findings.push_back({{"tool", finding.tool},
                           {"severity", severity_name(finding.severity)},
                           {"cause", finding.cause},
-                          {"where", finding.where},
+                          {"where", sites_text(finding.sites)},
                           {"likely_speedup", finding.likely_speedup},
                           {"upper_speedup", finding.upper_speedup},
                           {"prescriptions", std::move(steps)}});

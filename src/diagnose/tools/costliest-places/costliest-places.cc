@@ -25,9 +25,7 @@ std::optional<Finding> costliest_places(const Facts& facts) {
   for (const CostlyPlace& place : account->places) {
     together += place.us;
     finding.share += account->us > 0 ? place.us / facts("timing.median") : 0;
-    if (!place.line.file.empty()) {
-      finding.sites.push_back({{place.line.file, place.line.line, ""}, ""});
-    }
+    if (!place.line.file.empty()) finding.sites.push_back({place.line, ""});
     const Remedy& remedy = remedy_of(place.stall);
     const bool said =
         std::any_of(finding.prescriptions.begin(), finding.prescriptions.end(),
