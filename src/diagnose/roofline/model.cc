@@ -52,11 +52,12 @@ std::optional<double> issue_busy(const Evidence& facts) {
   return *ipc * std::min(1.0, *active / *elapsed);
 }
 
-std::string stall_metric(std::string_view reason) {
-  return "smsp__average_warps_issue_stalled_" + std::string(reason) + "_per_issue_active.ratio";
-}
-
 }  // namespace
+
+std::string stall_metric(Stall reason) {
+  return "smsp__average_warps_issue_stalled_" + std::string(stall_row(reason).name) +
+         "_per_issue_active.ratio";
+}
 
 std::string_view resource_name(Resource resource) { return kRows[index(resource)].name; }
 double resource_limit(Resource resource) { return kRows[index(resource)].limit; }
@@ -102,13 +103,13 @@ double KernelModel::waiting() const {
   return std::pow(std::max(0.0, 1 - std::pow(demand(), kOverlap)), 1 / kOverlap);
 }
 
-std::optional<double> KernelModel::stall(std::string_view reason) const {
+std::optional<double> KernelModel::stall(Stall reason) const {
   const auto cycles = facts_->get(stall_metric(reason));
   const auto all = facts_->get("smsp__average_warp_latency_per_inst_issued.ratio");
   if (!cycles || !all) return std::nullopt;
   // Being ready is not a stall.
-  const double ready = facts_->get(stall_metric("not_selected")).value_or(0) +
-                       facts_->get(stall_metric("selected")).value_or(1);
+  const double ready = facts_->get(stall_metric(Stall::kNotSelected)).value_or(0) +
+                       facts_->get(stall_metric(Stall::kSelected)).value_or(1);
   const double waits = *all - ready;
   return waits > 0 ? std::clamp(*cycles / waits, 0.0, 1.0) : 0;
 }

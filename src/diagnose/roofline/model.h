@@ -12,6 +12,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/evidence/evidence.h"
@@ -55,6 +56,9 @@ struct Gain {
   double upper = 1;
 };
 
+// The counter of a stall reason: cycles per issued instruction.
+std::string stall_metric(Stall reason);
+
 class KernelModel {
  public:
   // Uses the kernel's items if there is a kernel, else the call's. `roofline` replaces missing
@@ -69,9 +73,9 @@ class KernelModel {
   double waiting() const;                               // W
   // Fraction of the time when multiprocessors have no resident block; 0 = unknown.
   double idle() const { return idle_; }
-  // Fraction of a warp's stalled cycles (those when it was not ready) due to `reason`
-  // ("long_scoreboard"); nullopt when not counted.
-  std::optional<double> stall(std::string_view reason) const;
+  // Fraction of a warp's stalled cycles (those when it was not ready) due to `reason`; nullopt when
+  // not counted.
+  std::optional<double> stall(Stall reason) const;
   // Measured class: memory, compute, latency or mixed; kUnknown without counters. Applies the
   // 80/60/10 rule of Nsight Compute's SpeedOfLight section to demands.
   Bound bound() const;

@@ -73,8 +73,8 @@ TEST(KernelModel, StallsAreSharesOfTheWaiting) {
   e.set("smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", 15,
         Level::kCounters, "cupti");
   const KernelModel model(e, nullptr, {});
-  EXPECT_NEAR(*model.stall("long_scoreboard"), 0.75, 1e-9);
-  EXPECT_FALSE(model.stall("barrier"));
+  EXPECT_NEAR(*model.stall(Stall::kLongScoreboard), 0.75, 1e-9);
+  EXPECT_FALSE(model.stall(Stall::kBarrier));
 }
 
 TEST(KernelModel, WithoutCountersTheoryStandsIn) {

@@ -75,11 +75,10 @@ double worst_excess(const Facts& facts) {
   return worst;
 }
 
-double stalls(const Facts& facts, std::initializer_list<std::string_view> reasons,
-              double otherwise) {
+double stalls(const Facts& facts, std::initializer_list<Stall> reasons, double otherwise) {
   double sum = 0;
   bool counted = false;
-  for (const std::string_view reason : reasons) {
+  for (const Stall reason : reasons) {
     const auto share = facts.model().stall(reason);
     if (!share) continue;
     counted = true;
@@ -89,7 +88,7 @@ double stalls(const Facts& facts, std::initializer_list<std::string_view> reason
 }
 
 double memory_wait(const Facts& facts, double otherwise) {
-  return stalls(facts, {"long_scoreboard", "lg_throttle", "drain"}, otherwise);
+  return stalls(facts, {Stall::kLongScoreboard, Stall::kLgThrottle, Stall::kDrain}, otherwise);
 }
 
 std::optional<double> l2_read_bytes(const Facts& facts) {

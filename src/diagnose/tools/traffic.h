@@ -40,8 +40,7 @@ bool chunked(const Facts& facts);
 // `otherwise` when stalls were not counted.
 double memory_wait(const Facts& facts, double otherwise);
 // The same for the sum of several reasons.
-double stalls(const Facts& facts, std::initializer_list<std::string_view> reasons,
-              double otherwise);
+double stalls(const Facts& facts, std::initializer_list<Stall> reasons, double otherwise);
 
 // Bytes read from L2 into L1 (L1 misses), without atomics.
 std::optional<double> l2_read_bytes(const Facts& facts);

@@ -21,17 +21,17 @@ constexpr std::size_t kInstructionBytes = 16;  // since Volta
 constexpr std::string_view kExposed = "_not_issued";
 
 // The page's abbreviations; a few versions spell reasons out.
-constexpr std::pair<std::string_view, std::string_view> kShort[] = {
-    {"imc", "imc_miss"},
-    {"lg", "lg_throttle"},
-    {"long_sb", "long_scoreboard"},
-    {"math", "math_pipe_throttle"},
-    {"mio", "mio_throttle"},
-    {"no_inst", "no_instruction"},
-    {"short_sb", "short_scoreboard"},
-    {"sleep", "sleeping"},
-    {"tex", "tex_throttle"},
-    {"branch_resolve", "branch_resolving"},
+constexpr std::pair<std::string_view, Stall> kShort[] = {
+    {"imc", Stall::kImcMiss},
+    {"lg", Stall::kLgThrottle},
+    {"long_sb", Stall::kLongScoreboard},
+    {"math", Stall::kMathPipeThrottle},
+    {"mio", Stall::kMioThrottle},
+    {"no_inst", Stall::kNoInstruction},
+    {"short_sb", Stall::kShortScoreboard},
+    {"sleep", Stall::kSleeping},
+    {"tex", Stall::kTexThrottle},
+    {"branch_resolve", Stall::kBranchResolving},
 };
 
 struct Column {
@@ -56,7 +56,7 @@ std::optional<Column> stall_column(std::string_view name) {
   if (name.starts_with("stall_")) {
     name.remove_prefix(6);
     for (const auto& [theirs, ours] : kShort) {
-      if (name == theirs) name = ours;
+      if (name == theirs) name = stall_row(ours).name;
     }
   } else if (!contains(name, "pcsamp_warps_issue_stalled_")) {
     return std::nullopt;

@@ -107,7 +107,7 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
   const double of_l2 = l2 && *l2 > 0 ? std::min(1.0, atomics.sectors / *l2) : 0;
   // Nothing is busy, warps wait for memory, and memory requests are mostly atomics: they serialize
   // in a few L2 slices, while the counters average over all slices.
-  const double waited = memory_wait(facts, 0) + stalls(facts, {"membar"}, 0);
+  const double waited = memory_wait(facts, 0) + stalls(facts, {Stall::kMembar}, 0);
   const bool queue = model.demand() < 0.6 && of_l2 >= kMostOfL2 && waited >= 0.5;
   // Spread over many addresses, atomics run at the speed of the units, which are not the limit.
   if (spread >= kSpread && unit < kUnitBusy && !queue) return std::nullopt;
@@ -116,12 +116,13 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
   const bool jammed = queue || (spread <= 2 && model.demand() < 0.6);
   const double sure = std::clamp(atomics.part / 0.3, 0.3, 1.0);
   // If device memory or arithmetic is the limit, atomics hide behind it; the model accounts for it.
-  const double waits = jammed ? memory_wait(facts, 0.8) + stalls(facts, {"membar"}, 0)
-                              : stalls(facts, {"lg_throttle", "drain", "membar"}, 0.5) +
-                                    stalls(facts, {"long_scoreboard"}, 0.3) *
-                                        std::max(atomics.returning > 0 ? atomics.part : 0,
-                                                 has_cas_loop(facts) ? 0.8 : 0.0) +
-                                    stalls(facts, {"barrier"}, 0) * 0.5;
+  const double waits =
+      jammed ? memory_wait(facts, 0.8) + stalls(facts, {Stall::kMembar}, 0)
+             : stalls(facts, {Stall::kLgThrottle, Stall::kDrain, Stall::kMembar}, 0.5) +
+                   stalls(facts, {Stall::kLongScoreboard}, 0.3) *
+                       std::max(atomics.returning > 0 ? atomics.part : 0,
+                                has_cas_loop(facts) ? 0.8 : 0.0) +
+                   stalls(facts, {Stall::kBarrier}, 0) * 0.5;
   Effect effect;
   effect.scale(Resource::kAtomics, 0.1);
   // A compare-and-swap loop is usually replaced by an atomic, which still waits a little.
@@ -186,8 +187,10 @@ std::optional<Finding> shared_counted(const Facts& facts) {
   const bool apart = atomics <= 0 && spins;
   if (apart) atomics = facts.maybe("sass.shared_atomics").value_or(0);
   if (atomics <= 0) return std::nullopt;
-  const double waits =
-      stalls(facts, {"short_scoreboard", "mio_throttle", "branch_resolving", "lg_throttle"}, 0);
+  const double waits = stalls(
+      facts,
+      {Stall::kShortScoreboard, Stall::kMioThrottle, Stall::kBranchResolving, Stall::kLgThrottle},
+      0);
   const double others = facts.maybe("sass.hot.shared_loads").value_or(0) +
                         facts.maybe("sass.hot.shared_stores").value_or(0);
   const double part = atomics / (atomics + others);

@@ -55,8 +55,8 @@ std::optional<Finding> counted(const Facts& facts, const Side& loads, const Side
   Effect effect;
   effect.scale(Resource::kL1, 1 - shared_part(facts) * replays);
   // Barriers wait for the warp with the most replays. The other waits are latency.
-  const double waits = stalls(facts, {"short_scoreboard", "mio_throttle"}, 0.3) +
-                       0.5 * stalls(facts, {"barrier"}, 0);
+  const double waits = stalls(facts, {Stall::kShortScoreboard, Stall::kMioThrottle}, 0.3) +
+                       0.5 * stalls(facts, {Stall::kBarrier}, 0);
   effect.waiting = 1 - std::min(1.0, waits) * replays;
   Finding finding;
   set_gain(facts, effect, &finding);

@@ -34,11 +34,12 @@ std::optional<Finding> constant_cache(const Facts& facts) {
     none.waiting = 1 - share;
     finding.likely_speedup = speedup_without(kRemoved * share);
     finding.upper_speedup = speedup_without(std::min(0.98, kMost * share));
-  } else if (model.stall("short_scoreboard")) {
+  } else if (model.stall(Stall::kShortScoreboard)) {
     // Indexed constant loads return through the same queue as shared memory.
     const bool shared = facts.maybe("sass.hot.shared_loads").value_or(0) > indexed;
-    const double share = stalls(facts, {"imc_miss"}, 0) +
-                         (shared ? 0 : stalls(facts, {"short_scoreboard", "mio_throttle"}, 0));
+    const double share =
+        stalls(facts, {Stall::kImcMiss}, 0) +
+        (shared ? 0 : stalls(facts, {Stall::kShortScoreboard, Stall::kMioThrottle}, 0));
     if (share < kShare) return std::nullopt;
     effect.waiting = 1 - 0.8 * share;
     none.waiting = std::max(0.03, 1 - share);

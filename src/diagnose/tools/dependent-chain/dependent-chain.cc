@@ -86,8 +86,10 @@ std::optional<Finding> dependent_chain(const Facts& facts) {
   if (ratio < kLeastRatio) return std::nullopt;
   const KernelModel& model = facts.model();
   // Memory waits within the chain need more loads in flight, not more accumulators.
-  const double waits = stalls(facts, {"wait", "short_scoreboard", "math_pipe_throttle"}, 0.6);
-  if (waits < kLeastWaits || stalls(facts, {"long_scoreboard"}, 0) > waits) return std::nullopt;
+  const double waits =
+      stalls(facts, {Stall::kWait, Stall::kShortScoreboard, Stall::kMathPipeThrottle}, 0.6);
+  if (waits < kLeastWaits || stalls(facts, {Stall::kLongScoreboard}, 0) > waits)
+    return std::nullopt;
   if (model.counted() ? model.demand() >= kBusy : facts.roofline().fraction >= 0.6) {
     return std::nullopt;
   }

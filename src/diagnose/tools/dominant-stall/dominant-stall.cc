@@ -19,7 +19,7 @@ constexpr double kBusy = 0.7;
 constexpr double kLeastGain = 1.05;
 
 struct Reason {
-  const char* name;
+  Stall stall;
   const char* waits_for;
   Prescription first;
   Prescription second;
@@ -27,14 +27,14 @@ struct Reason {
 
 const std::vector<Reason>& reasons() {
   static const std::vector<Reason> all = {
-      {"long_scoreboard",
+      {Stall::kLongScoreboard,
        "global or local memory",
        {"unroll",
         "Keep more loads in flight: several independent items per thread, with all loads first.",
         "registers would spill"},
        {"pipeline", "Fetch the next tile ahead with asynchronous copies (`cp.async`, TMA).",
         "each value is used once, straight from a register"}},
-      {"short_scoreboard",
+      {Stall::kShortScoreboard,
        "shared memory, special functions or shuffles",
        {"shared-memory",
         "Keep reused values in registers, and read shared memory 128 bits at a time.",
@@ -43,61 +43,61 @@ const std::vector<Reason>& reasons() {
         "Move shuffle trees and special functions out of the loop: reduce once at the end, hoist "
         "reciprocals.",
         ""}},
-      {"wait",
+      {Stall::kWait,
        "the fixed latency of the preceding instruction",
        {"unroll", "Work on several independent items or accumulators per thread.",
         "the order of a sum must stay fixed, or registers would spill"},
        {"block-size", "Keep more warps resident.", "occupancy is already high"}},
-      {"mio_throttle",
+      {Stall::kMioThrottle,
        "space in the queue of shared-memory and special instructions",
        {"shared-memory",
         "Issue fewer, wider shared-memory accesses; use `ldmatrix` for matrix tiles.", ""},
        {"algorithm", "Move work away from the special-function unit and from shuffles.", ""}},
-      {"lg_throttle",
+      {Stall::kLgThrottle,
        "space in the queue of global and local accesses",
        {"vectorize", "Issue fewer, wider global accesses (128 bits).",
         "addresses are not 16-byte aligned"},
        {"registers", "Keep spilled values and indexed arrays out of local memory.",
         "there are none"}},
-      {"math_pipe_throttle",
+      {Stall::kMathPipeThrottle,
        "a busy arithmetic pipe",
        {"algorithm",
         "Balance the pipes: use fewer, simpler integer instructions, and replace conversions and "
         "divisions.",
         "the pipe does the task's own arithmetic"},
        {"tensor-cores", "Compute matrix products on the tensor cores.", "there are none"}},
-      {"branch_resolving",
+      {Stall::kBranchResolving,
        "branch targets",
        {"divergence", "Unroll short loops and replace short branches with selects.",
         "the bodies are long"},
        {"unroll", "Unroll, so that each branch covers more work.", ""}},
-      {"membar",
+      {Stall::kMembar,
        "memory fences",
        {"synchronization",
         "Use the narrowest scope (`__threadfence_block`, cuda::atomic_ref with acquire and "
         "release), and fence once per block.",
         ""},
        {"algorithm", "Exchange through a second kernel or a cluster instead.", ""}},
-      {"sleeping",
+      {Stall::kSleeping,
        "the end of a nanosleep",
        {"synchronization", "Wait on an mbarrier, or shorten the back-off.",
         "the warp is a producer with nothing to do"},
        {"algorithm", "Remove the spinning: order the work so that no warp waits.", ""}},
-      {"drain",
+      {Stall::kDrain,
        "stores to drain at exit",
        {"vectorize", "Use wide, contiguous stores.", ""},
        {"grid-size", "Give each block more work, so that the last stores are a smaller part.", ""}},
-      {"dispatch_stall",
+      {Stall::kDispatchStall,
        "the dispatcher",
        {"unroll",
         "Change the order of the loop's instructions: a different unroll factor is often enough.",
         ""},
        {"registers", "Change the number of registers.", ""}},
-      {"tex_throttle",
+      {Stall::kTexThrottle,
        "space in the texture queue",
        {"vectorize", "Use ordinary global loads, fewer and wider.", ""},
        {"algorithm", "Keep texture fetches out of the innermost loop.", ""}},
-      {"gmma",
+      {Stall::kGmma,
        "warpgroup matrix results",
        {"pipeline",
         "Keep more matrix instructions in flight: wait for all but the last group "
@@ -109,15 +109,15 @@ const std::vector<Reason>& reasons() {
 }
 
 // Where in the code the stall occurs, as far as SASS and its line information show.
-FindingSites place(const Facts& facts, std::string_view reason) {
-  if (reason == "long_scoreboard") {
+FindingSites place(const Facts& facts, Stall reason) {
+  if (reason == Stall::kLongScoreboard) {
     return line_of(facts, {"sass.hot.waits_global", "sass.hot.waits_local"});
   }
-  if (reason == "short_scoreboard") {
+  if (reason == Stall::kShortScoreboard) {
     return line_of(facts,
                    {"sass.hot.waits_shared", "sass.hot.waits_special", "sass.hot.waits_shuffle"});
   }
-  if (reason == "membar") return line_of(facts, {"sass.hot.fences"});
+  if (reason == Stall::kMembar) return line_of(facts, {"sass.hot.fences"});
   return {};
 }
 
@@ -132,7 +132,7 @@ std::optional<Finding> dominant_stall(const Facts& facts) {
   const Reason* worst = nullptr;
   double share = kShare;
   for (const Reason& reason : reasons()) {
-    const auto part = model.stall(reason.name);
+    const auto part = model.stall(reason.stall);
     if (!part || *part < share) continue;
     share = *part;
     worst = &reason;
@@ -146,14 +146,13 @@ std::optional<Finding> dominant_stall(const Facts& facts) {
   finding.upper_speedup = std::max(finding.likely_speedup, model.gain(none).upper);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = share >= kCritical ? Severity::kCritical : Severity::kWarning;
-  finding.metrics = {
-      "smsp__average_warps_issue_stalled_" + std::string(worst->name) + "_per_issue_active.ratio",
-      "smsp__average_warp_latency_per_inst_issued.ratio"};
+  finding.metrics = {stall_metric(worst->stall),
+                     "smsp__average_warp_latency_per_inst_issued.ratio"};
   finding.cause = percent(share) + " of a warp's stall time (" +
                   number(facts("smsp__average_warp_latency_per_inst_issued.ratio"), 3) +
                   " cycles from one instruction to the next) goes to waiting for " +
                   worst->waits_for + ".";
-  finding.sites = place(facts, worst->name);
+  finding.sites = place(facts, worst->stall);
   finding.prescriptions = {worst->first, worst->second};
   return finding;
 }

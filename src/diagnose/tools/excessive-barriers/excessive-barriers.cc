@@ -76,11 +76,12 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
   const double block = facts.maybe("launch__block_size").value_or(1024);
   if (barriers < 1 || block <= 32) return std::nullopt;
   const KernelModel& model = facts.model();
-  const auto share = model.stall("barrier");
+  const auto share = model.stall(Stall::kBarrier);
   Effect effect, none;
   if (share && in_steps(facts, barriers)) {
     // A step's barrier, shared accesses and their waits all serve the exchange.
-    const double waits = stalls(facts, {"barrier", "short_scoreboard", "mio_throttle"}, 0);
+    const double waits =
+        stalls(facts, {Stall::kBarrier, Stall::kShortScoreboard, Stall::kMioThrottle}, 0);
     const double shared = std::max(shared_part(facts), shared_instructions(facts));
     const double work = exchange_part(facts, barriers);
     effect.scale(Resource::kL1, 1 - 0.85 * shared);
@@ -96,7 +97,7 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
     const bool dense = barriers >= kDense && between < kFewBetween && waited >= kExposed;
     if ((*share < kShare && !dense) || model.demand() >= kBusy) return std::nullopt;
     // After each of many barriers all warps wait for the same latency at once.
-    const double together = dense ? 0.5 * stalls(facts, {"short_scoreboard"}, 0) : 0;
+    const double together = dense ? 0.5 * stalls(facts, {Stall::kShortScoreboard}, 0) : 0;
     effect.waiting = 1 - std::min(1.0, 0.7 * *share + together);
     none.waiting = std::max(0.0, 1 - *share - 2 * together);
   } else {

@@ -18,7 +18,7 @@ constexpr double kShortNs = 20e3;  // shorter kernels always start cold
 std::optional<Finding> instruction_cache(const Facts& facts) {
   const double code = facts("sass.hot.code_bytes");
   const KernelModel& model = facts.model();
-  const auto share = model.stall("no_instruction");
+  const auto share = model.stall(Stall::kNoInstruction);
   const auto requests = facts.maybe("sm__icc_requests.sum");
   const auto misses = facts.maybe("sm__icc_requests_lookup_miss.sum");
   Effect effect, none;

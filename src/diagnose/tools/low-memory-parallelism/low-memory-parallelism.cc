@@ -68,7 +68,7 @@ std::optional<Finding> low_memory_parallelism(const Facts& facts) {
   }
   // Each address comes from the previous load: only more warps help (occupancy, dependent-chain).
   if (chained(facts)) return std::nullopt;
-  const double waits = stalls(facts, {"long_scoreboard"}, 0.6);
+  const double waits = stalls(facts, {Stall::kLongScoreboard}, 0.6);
   if (waits < kLeastWaits) return std::nullopt;
 
   const double filled = *have / *need;

@@ -39,7 +39,7 @@ bool estimate(const Facts& facts, Finding* finding) {
     finding->likely_speedup = std::min(2.5, middle(1, roof.headroom()));
     return true;
   }
-  const double waits = stalls(facts, {"mio_throttle", "short_scoreboard"}, 0.3);
+  const double waits = stalls(facts, {Stall::kMioThrottle, Stall::kShortScoreboard}, 0.3);
   const double busy =
       std::max(model.demand(Resource::kL1) * shared_part(facts), model.demand(Resource::kLsu));
   if (busy < kBusy && waits < kWaits) return false;

@@ -20,7 +20,7 @@ std::optional<Finding> missing_tma(const Facts& facts) {
   if (facts.maybe("sass.bulk_copies").value_or(0) > 0) return std::nullopt;
   const KernelModel& model = facts.model();
   const double address = facts("sass.hot.address") / instructions;
-  const double queued = stalls(facts, {"lg_throttle", "mio_throttle"}, 0);
+  const double queued = stalls(facts, {Stall::kLgThrottle, Stall::kMioThrottle}, 0);
   if (address < kAddressPart && queued < kQueued) return std::nullopt;
   if (!model.counted() && facts.roofline().fraction >= 0.6) return std::nullopt;
 
@@ -29,7 +29,8 @@ std::optional<Finding> missing_tma(const Facts& facts) {
   Effect effect;
   effect.scale(Resource::kIssue, 1 - removed).scale(Resource::kAlu, 1 - 0.7 * address);
   effect.scale(Resource::kLsu, 0.7);
-  effect.waiting = 1 - 0.5 * queued - 0.1 * stalls(facts, {"long_scoreboard", "barrier"}, 0.3);
+  effect.waiting =
+      1 - 0.5 * queued - 0.1 * stalls(facts, {Stall::kLongScoreboard, Stall::kBarrier}, 0.3);
   Finding finding;
   set_gain(facts, effect, &finding);
   if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);

@@ -52,7 +52,8 @@ std::optional<Finding> register_pressure(const Facts& facts) {
   const KernelModel& model = facts.model();
   if (!model.counted() && facts.roofline().fraction >= 0.5) return std::nullopt;
   // It hurts when warps wait for latency that more warps would hide.
-  const double latency = stalls(facts, {"long_scoreboard", "short_scoreboard", "wait"}, 0.4);
+  const double latency =
+      stalls(facts, {Stall::kLongScoreboard, Stall::kShortScoreboard, Stall::kWait}, 0.4);
   if (latency < 0.4 || model.waiting() < 0.6) return std::nullopt;
   if (facts.maybe("smsp__issue_active.avg.per_cycle_active").value_or(0) >= 0.6) {
     return std::nullopt;

@@ -50,8 +50,8 @@ bool fixed_width(const Facts& facts, const Widths& w) {
 
 bool gain_from_counters(const Facts& facts, const Widths& w, Finding* finding) {
   const KernelModel& model = facts.model();
-  const double waits = stalls(facts, {"long_scoreboard"}, 0.4);
-  const double queued = stalls(facts, {"lg_throttle"}, 0);
+  const double waits = stalls(facts, {Stall::kLongScoreboard}, 0.4);
+  const double queued = stalls(facts, {Stall::kLgThrottle}, 0);
   const double busy = std::max(model.demand(Resource::kLsu), model.demand(Resource::kIssue));
   const auto have = in_flight(facts);
   const auto need = needed_in_flight(facts);

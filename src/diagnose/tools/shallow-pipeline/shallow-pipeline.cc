@@ -55,8 +55,8 @@ std::optional<Finding> of_memory(const Facts& facts) {
   if (model.demand() >= kRingBusy) return std::nullopt;
   const Places* places = facts.places();
   const bool sampled = places != nullptr && places->basis == Places::Basis::kSampled;
-  double waits =
-      sampled ? exposed_by(facts, is_copy) : 0.7 * stalls(facts, {"long_scoreboard", "barrier"}, 0);
+  double waits = sampled ? exposed_by(facts, is_copy)
+                         : 0.7 * stalls(facts, {Stall::kLongScoreboard, Stall::kBarrier}, 0);
   // The instruction after a wait for copies stalls; without loads there is nothing else to wait
   // for.
   if (sampled && facts.maybe("sass.hot.global_loads").value_or(1) <= 0) {
@@ -105,8 +105,9 @@ std::optional<Finding> of_memory(const Facts& facts) {
 
 std::optional<Finding> of_products(const Facts& facts, double warpgroup) {
   const KernelModel& model = facts.model();
-  if (!model.stall("barrier") || model.demand() >= kBusy) return std::nullopt;
-  const double share = stalls(facts, {"barrier", "long_scoreboard", "gmma", "sleeping"}, 0);
+  if (!model.stall(Stall::kBarrier) || model.demand() >= kBusy) return std::nullopt;
+  const double share =
+      stalls(facts, {Stall::kBarrier, Stall::kLongScoreboard, Stall::kGmma, Stall::kSleeping}, 0);
   if (share < kShare) return std::nullopt;
   Effect effect, none;
   effect.waiting = 1 - 0.5 * share;

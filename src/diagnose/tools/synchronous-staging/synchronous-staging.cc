@@ -27,8 +27,8 @@ std::optional<Finding> synchronous_staging(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   if (!model.counted() && (!roof.known() || roof.fraction >= 0.5)) return std::nullopt;
   // Warps wait for the tile, and the block's other warps at the barrier after it.
-  const double loading = stalls(facts, {"long_scoreboard"}, 0.35);
-  const double barrier = stalls(facts, {"barrier"}, 0);
+  const double loading = stalls(facts, {Stall::kLongScoreboard}, 0.35);
+  const double barrier = stalls(facts, {Stall::kBarrier}, 0);
   const double waits = std::min(1.0, loading + 0.7 * barrier);
   if (loading < 0.15 || waits < kLeastWaits) return std::nullopt;
   // A load issued an iteration ahead does not stall: nothing to gain.

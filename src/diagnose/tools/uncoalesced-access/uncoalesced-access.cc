@@ -44,8 +44,8 @@ Pattern pattern_of(const Facts& facts, double excess) {
 // Waits for the queues in front of L1. They back up into the queues shared with shared memory,
 // which nothing else fills if shared memory is unused.
 double queue_wait(const Facts& facts) {
-  const double own = stalls(facts, {"lg_throttle"}, 0);
-  return shared_part(facts) < kNoShared ? own + stalls(facts, {"mio_throttle"}, 0) : own;
+  const double own = stalls(facts, {Stall::kLgThrottle}, 0);
+  return shared_part(facts) < kNoShared ? own + stalls(facts, {Stall::kMioThrottle}, 0) : own;
 }
 
 // The work left on each resource after coalescing.
@@ -93,7 +93,7 @@ Effect coalesced(const Facts& facts, const Accesses& loads, const Accesses& stor
   // longer than necessary, except for the queues.
   double waits = queue_wait(facts);
   if (misses > kServed * loads.ideal || needless_stores > needless_loads) {
-    waits = std::min(1.0, waits + stalls(facts, {"long_scoreboard", "drain"}, 0.7));
+    waits = std::min(1.0, waits + stalls(facts, {Stall::kLongScoreboard, Stall::kDrain}, 0.7));
   }
   effect.waiting = std::pow(1 - waits * (1 - kept), kQueues);
   return effect;
@@ -168,7 +168,7 @@ void prescribe(Pattern pattern, Finding* finding) {
 // in front of it still fills up.
 bool in_pieces(const Facts& facts, const Accesses& loads, const Accesses& stores) {
   return chunked(facts) && std::max(loads.excess(), stores.excess()) >= kPieces &&
-         stalls(facts, {"lg_throttle", "mio_throttle"}, 0) >= kQueued;
+         stalls(facts, {Stall::kLgThrottle, Stall::kMioThrottle}, 0) >= kQueued;
 }
 
 std::optional<Finding> counted(const Facts& facts) {

@@ -20,7 +20,7 @@ constexpr double kLeastWaiting = 0.5;
 std::optional<Finding> wide_fences(const Facts& facts) {
   const double fences = facts.maybe("sass.hot.wide_fences").value_or(0);
   const KernelModel& model = facts.model();
-  const auto share = model.stall("membar");
+  const auto share = model.stall(Stall::kMembar);
   // Only fences cause this stall, wherever in the code they are.
   const bool seen = share && *share >= kClearShare;
   if (fences < 1 && !seen) return std::nullopt;
