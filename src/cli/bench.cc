@@ -20,6 +20,11 @@ extern const Subcommand kOptimize;
 
 namespace {
 
+// Values of --launcher.
+constexpr std::string_view kHere = "local";
+constexpr std::string_view kSlurm = "slurm";
+std::string launchers() { return std::string(kHere) + "|" + std::string(kSlurm); }
+
 constexpr OptionSpec kOwn[] = {
     {"SUITE", "", "",
      "KernelBench checkout, or folder of task folders; leave it out to continue the suite in "
@@ -36,8 +41,8 @@ constexpr OptionSpec kOwn[] = {
     {"--cross", "", "", "Run every combination of several --arms."},
     {"--baselines", "", "", "Also time PyTorch: eager, compiled, and as a CUDA graph."},
     {"--from", "DIR", "", "With --proposer replay: the suite to replay."},
-    {"--launcher", "NAME", "local", "Where tasks run: here, or in a Slurm job array.", false,
-     "local|slurm"},
+    {"--launcher", "NAME", kHere, "Where tasks run: here, or in a Slurm job array.", false, "",
+     launchers},
     {"--jobs", "N", "", "With --launcher slurm: jobs in the array; one per task by default."},
     {"--slurm-option", "OPT...", "", "An option for sbatch, such as partition=gpu."},
     {"--no-wait", "", "", "With --launcher slurm: submit and return."},
@@ -159,8 +164,10 @@ SuiteSettings read_settings(const Options& options) {
   return settings;
 }
 
+bool wants_slurm(const Options& options) { return options.text("--launcher") == kSlurm; }
+
 void check_launcher(const Options& options) {
-  if (options.text("--launcher") == "slurm") {
+  if (wants_slurm(options)) {
     if (options.has("--worker"))
       bad("--worker and --launcher slurm exclude each other",
           "leave one of them out: Slurm's jobs are started as workers");
@@ -279,7 +286,7 @@ int run_bench(const Options& options) {
     std::fflush(stdout);
   }
   stop_on_signals();
-  const bool slurm = options.text("--launcher") == "slurm";
+  const bool slurm = wants_slurm(options);
   const auto gpus = read_gpus(options);
   if (gpus.size() > 1 && (slurm || worker)) {
     bad("--gpu names several GPUs, but " + std::string(slurm ? "Slurm" : "a worker") + " uses one",

@@ -67,7 +67,7 @@ Theory read_theory(const Options& options) {
   theory.bytes = given(options, "--bytes");
   theory.flops = given(options, "--flops");
   theory.matmul_flops = given(options, "--matmul-flops");
-  theory.dtype = options.text("--dtype");
+  theory.dtype = dtype_from_name(options.text("--dtype"));
   theory.device = options.text("--device");
   theory.calls = static_cast<int>(options.integer("--calls"));
   theory.kernel = options.text("--kernel");

@@ -43,7 +43,7 @@ int list_families(const std::vector<Fact>& facts, const std::string& path, bool 
     count.tasks.insert(fact.task);
     count.machines.insert(fact.machine);
     ++count.facts;
-    count.correct += fact.outcome == "correct" ? 1 : 0;
+    count.correct += fact.outcome == OutcomeKind::kCorrect ? 1 : 0;
     count.faster += was_faster(fact) ? 1 : 0;
     count.cures += fact.cure.empty() ? 0 : 1;
     count.latest = std::max(count.latest, fact.when);

@@ -22,7 +22,7 @@ constexpr OptionSpec kOptimizeOptions[] = {
     kTaskOption,
     {"--target", "TARGET", "auto", "Where candidates run.", false, "auto|cpu|cuda"},
     {"--run", "DIR", "", "Run folder; by default a new one under runs/."},
-    {"--proposer", "NAME", "tuner", "What writes candidates; --model selects model.", false, "",
+    {"--proposer", "NAME", kTunerName, "What writes candidates; --model selects model.", false, "",
      proposer_names},
     {"--from", "RUN", "", "With --proposer replay: the run to replay."},
     {"--search", "NAME", "",

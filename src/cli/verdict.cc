@@ -6,10 +6,10 @@
 
 #include "base/text.h"
 #include "core/candidate/language.h"
+#include "core/evaluation/label.h"
 #include "core/evaluation/load.h"
 #include "core/machine/machine.h"
 #include "report/diagnosis.h"
-#include "report/labels.h"
 #include "report/load.h"
 #include "report/view.h"
 

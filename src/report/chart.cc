@@ -125,7 +125,7 @@ std::string dot(const Mark& mark, const Scale& scale, const Story& story) {
     return "<path class=\"node " + css + id + " d=\"M" + x + " " + coordinate(kBottom - 9) +
            " v8\"><title>" + escape(title) + "</title></path>";
   }
-  const bool big = css == "best" || css == "start";
+  const bool big = stands_out(*mark.candidate, story);
   return "<circle class=\"node " + css + id + " cx=\"" + x + "\" cy=\"" +
          coordinate(scale.y(mark.speedup)) + "\" r=\"" + (big ? "6" : "3.4") + "\"><title>" +
          escape(title) + "</title></circle>";

@@ -75,7 +75,7 @@ std::string scatter(const RunView& view, const Story& story,
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Known& known = all[i]->known;
     const std::string css = outcome_class(*all[i], story);
-    const bool big = css == "best" || css == "start";
+    const bool big = stands_out(*all[i], story);
     svg += "<circle class=\"node " + css + "\" data-id=\"" + std::to_string(known.id) + "\" cx=\"" +
            coordinate(x.at(times[i])) + "\" cy=\"" + coordinate(y.at(energies[i])) + "\" r=\"" +
            (big ? "6" : "3.4") + "\"><title>#" + std::to_string(known.id) + " " +

@@ -42,7 +42,7 @@ std::string header(const RunView& view) {
 std::string failures(const Story& story) {
   std::string text;
   for (const auto& [name, count] : story.outcomes) {
-    if (name == "correct") continue;
+    if (name == outcome_name(OutcomeKind::kCorrect)) continue;
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + name;
   }
   return text.empty() ? "none failed" : text;

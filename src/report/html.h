@@ -18,6 +18,8 @@ std::string escape(std::string_view text);
 std::string coordinate(double value);
 // CSS class for a candidate's color: "correct", "best", "start", or the failure's name.
 std::string outcome_class(const StoredCandidate& candidate, const Story& story);
+// Whether to draw it larger than others: the best and the start.
+bool stands_out(const StoredCandidate& candidate, const Story& story);
 
 std::string svg_line(const char* css, double x1, double y1, double x2, double y2);
 std::string svg_label(const char* css, double x, double y, const std::string& text);

@@ -116,7 +116,7 @@ std::string render_json(const RunView& view) {
   json["calls"] = Json::array();
   for (const ModelCall& call : view.calls) {
     json["calls"].push_back({{"request", call.request},
-                             {"role", call.role},
+                             {"role", model_role_name(call.role)},
                              {"model", call.model},
                              {"parent", call.parent},
                              {"repairs", call.repairs},

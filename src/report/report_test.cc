@@ -231,7 +231,7 @@ TEST(Text, SaysWhatModelsCostAndWhereTheyFailed) {
   RunView view = a_run(3);
   EXPECT_FALSE(contains(render_text(view), "models"));
   ModelCall call;
-  call.role = "coder";
+  call.role = ModelRole::kCoder;
   call.outcome = CallOutcome::kReply;
   call.usage =
       R"({"requests":2,"input":1000,"output":234,"cost_usd":0.125,"tools":{"read_code":1}})";

@@ -175,6 +175,10 @@ std::string escape(std::string_view text) {
   return result;
 }
 
+bool stands_out(const StoredCandidate& candidate, const Story& story) {
+  return &candidate == story.best || &candidate == story.start;
+}
+
 std::string outcome_class(const StoredCandidate& candidate, const Story& story) {
   if (&candidate == story.best) return "best";
   if (&candidate == story.start) return "start";

@@ -120,7 +120,7 @@ std::string search_tree(const RunView& view, const Story& story) {
           coordinate(x(node)) + " " + coordinate(y(node)) + "\"/>";
     }
     const std::string css = outcome_class(*node.candidate, story);
-    const double radius = css == "best" || css == "start" ? 6.5 : row < 10 ? 3 : 4.2;
+    const double radius = stands_out(*node.candidate, story) ? 6.5 : row < 10 ? 3 : 4.2;
     nodes += "<circle class=\"node " + css + (dead.contains(id) ? " dead" : "") + "\" data-id=\"" +
              std::to_string(id) + "\" cx=\"" + coordinate(x(node)) + "\" cy=\"" +
              coordinate(y(node)) + "\" r=\"" + coordinate(radius) + "\"><title>" +

@@ -122,9 +122,9 @@ std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const 
   const bool same_source = parent->candidate.source == child.candidate.source;
   if (same_source) fact.knobs = moved_knobs(parent->candidate.knobs, child.candidate.knobs);
   fact.parent = parent->candidate.content_hash();
-  if (parent->diagnosis.bound != Bound::kUnknown) fact.bound = bound_name(parent->diagnosis.bound);
+  fact.bound = parent->diagnosis.bound;
   fact.fraction = parent->diagnosis.fraction_of_ceiling;
-  fact.outcome = outcome_name(child.evaluation.outcome);
+  fact.outcome = outcome_kind(child.evaluation.outcome);
   fact.failure = failure_line(child.evaluation.outcome);
   if (child.evaluation.correct() == nullptr) return fact;
   tell_speed(ledger, *parent, child, &fact);

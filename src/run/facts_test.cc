@@ -54,7 +54,7 @@ TEST_F(FactOfTest, TellsWhatWasTriedAndWhatCameOfIt) {
   ASSERT_TRUE(fact);
   EXPECT_EQ(fact->idea, "idea 2");
   EXPECT_EQ(fact->task, "scale");
-  EXPECT_EQ(fact->bound, "memory");
+  EXPECT_EQ(fact->bound, Bound::kMemory);
   EXPECT_DOUBLE_EQ(fact->fraction, 0.25);
   EXPECT_DOUBLE_EQ(fact->speedup, 2);
   EXPECT_EQ(fact->low, 0) << "they were not measured turn by turn";

@@ -134,7 +134,7 @@ TEST_F(ModelRunTest, PlansWritesRepairsAndWins) {
   ASSERT_TRUE(calls) << calls.error().text();
   EXPECT_EQ(static_cast<int>(calls->size()), asked());
   ASSERT_EQ(calls->size(), 7u) << "three plans, three sources, one repair";
-  EXPECT_EQ(calls->at(2).role, "fixer");
+  EXPECT_EQ(calls->at(2).role, ModelRole::kFixer);
   EXPECT_EQ(calls->at(2).repairs, 2);
   const auto repaired = store()->candidates();
   EXPECT_EQ(calls->at(2).gave, repaired->at(2).known.candidate.content_hash());

@@ -96,7 +96,7 @@ constexpr std::string_view kDeclareKnobs =
     "(--seconds), or name a writer: --model, --proposer exchange";
 
 const ProposerRow kRows[] = {
-    {.name = "tuner",
+    {.name = kTunerName,
      .summary = "moves the knobs that the source declares",
      .needs_knobs = true,
      // It learns from each result; on the CPU, compilers and kernels share the cores.
@@ -108,7 +108,7 @@ const ProposerRow kRows[] = {
      .chose = "the embedded tuner",
      .check = check_prompts,
      .make = plain<make_tuner>},
-    {.name = "sweep",
+    {.name = kSweepName,
      .summary = "measures every setting of the start's knobs",
      .needs_knobs = true,
      .exhaustive = true,
@@ -119,7 +119,7 @@ const ProposerRow kRows[] = {
      .chose = "a sweep over all settings",
      .check = check_prompts,
      .make = plain<make_sweep>},
-    {.name = "exchange",
+    {.name = kExchangeName,
      .summary = "writes requests into a folder and picks up replies",
      .slow = true,
      .writes_sources = true,
@@ -128,7 +128,7 @@ const ProposerRow kRows[] = {
      .wrote = "The source was written by a writer outside, through the exchange.",
      .check = check_prompts,
      .make = make_exchange_of_run},
-    {.name = "model",
+    {.name = kModelName,
      .summary = "language models that plan, write and repair",
      .slow = true,
      .writes_sources = true,
@@ -138,7 +138,7 @@ const ProposerRow kRows[] = {
      .wrote = "The source was written by a language model.",
      .check = check_model,
      .make = make_model_of_run},
-    {.name = "replay",
+    {.name = kReplayName,
      .summary = "tries a recorded run's candidates again",
      .replays = true,
      .when_nothing = "replay a run that evaluated more than its start",
@@ -146,7 +146,7 @@ const ProposerRow kRows[] = {
      .check = check_prompts,
      .make = make_replay_of_run},
     // Its candidates came from outside (run/sitting.h): only the confirmation of the best is left.
-    {.name = "mcp",
+    {.name = kMcpName,
      .summary = "a coding agent",
      .selectable = false,
      .when_nothing = "submit a kernel, then: kernelpro resume {run}",
@@ -195,8 +195,6 @@ const ProposerRow& proposer_that(bool ProposerRow::*does) {
   return *std::find_if(std::begin(kRows), std::end(kRows),
                        [&](const ProposerRow& row) { return row.*does; });
 }
-
-std::string exchange_folder(const std::string& directory) { return join(directory, "exchange"); }
 
 Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,
                                                  const WriterStart& start) {

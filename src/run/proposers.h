@@ -17,6 +17,9 @@
 
 namespace kernelpro {
 
+// Candidates of a coding agent (run/sitting.h).
+inline constexpr const char* kMcpName = "mcp";
+
 // What a proposer gets of the run when it is made.
 struct WriterStart {
   std::vector<ModelCall> calls;             // of earlier sittings
@@ -62,6 +65,4 @@ const ProposerRow& proposer_that(bool ProposerRow::*does);
 // For callers that only collect replies.
 Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,
                                                  const WriterStart& start);
-std::string exchange_folder(const std::string& directory);
-
 }  // namespace kernelpro

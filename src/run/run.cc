@@ -262,7 +262,7 @@ Result<RunResult> measure_with(const StationMaker& maker, const std::string& dir
                                const Observer& observer) {
   KP_ASSIGN(auto run, open_run(directory));
   RunSettings& settings = run.settings;
-  settings.proposer = "exchange";
+  settings.proposer = kExchangeName;
   settings.max_evaluations = 0;  // no limit
   settings.max_seconds = 0;
   settings.near_ceiling = 1e9;
@@ -276,7 +276,7 @@ Result<RunResult> measure(const std::string& directory, const Observer& observer
 
 Result<std::vector<std::string>> propose(const std::string& directory, int count) {
   KP_ASSIGN(auto run, open_run(directory));
-  run.settings.proposer = "exchange";
+  run.settings.proposer = kExchangeName;
   KP_ASSIGN(auto search, search_maker(run.settings));
   LoopParts parts;
   parts.task = &run.header.task;

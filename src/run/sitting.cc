@@ -5,6 +5,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "run/proposers.h"
 #include "run/store/settings.h"
 #include "run/store/tool_record.h"
 #include "task/load/start.h"
@@ -148,7 +149,7 @@ Result<std::optional<Sitting::Evaluated>> Sitting::evaluate(const Given& given,
       if (!begun || !*begun) return begun;
     }
     const RowPtr below = given.parent != 0 ? row(given.parent) : best();
-    candidate.origin.proposer = "mcp";
+    candidate.origin.proposer = kMcpName;
     candidate.origin.parent = below != nullptr ? below->known.id : rows().front()->known.id;
     candidate.origin.idea = given.idea;
     candidate.origin.answers = given.answers;

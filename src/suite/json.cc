@@ -104,14 +104,14 @@ Json sample_json(const TaskResult& r) {
   return sample;
 }
 
-// "start" and each PyTorch baseline, as written by scripts/generate_baseline_time.py.
+// kOverStart and each PyTorch baseline, as written by scripts/generate_baseline_time.py.
 void add_baselines(const TaskResult& r, std::map<std::string, Json>* files) {
   const std::string level = "level" + std::to_string(r.task.level);
   const std::string name = basename(r.task.path);
   // The start's time on the winner's scale, from the measured speedup.
   if (r.speedup > 0 && r.best_us > 0) {
-    (*files)["start"][level][name] = {{"mean", r.best_us * r.speedup / 1000},
-                                      {"hardware", r.machine}};
+    (*files)[kOverStart][level][name] = {{"mean", r.best_us * r.speedup / 1000},
+                                         {"hardware", r.machine}};
   }
   for (const Baseline& baseline : r.baselines) {
     const Timing& t = baseline.timing;
@@ -135,7 +135,7 @@ std::string suite_json(const SuiteSettings& settings, const std::vector<TaskResu
         measures.push_back(measures_json(arm.name, level, yardstick, m));
       }
     }
-    arms.emplace_back(arm.name, scores(results, arm.name, 0, "start"));
+    arms.emplace_back(arm.name, scores(results, arm.name, 0, kOverStart));
   }
   for (const ArmComparison& c : compare_arms(arms, settings.run.seed)) {
     comparisons.push_back(comparison_json(c));

@@ -109,7 +109,7 @@ std::string comparison_table(const SuiteSettings& settings,
                        "effect", "solved by it alone", "by the other alone"});
   std::vector<std::pair<std::string, std::vector<Score>>> arms;
   for (const Arm& arm : settings.arms) {
-    arms.emplace_back(arm.name, scores(results, arm.name, 0, "start"));
+    arms.emplace_back(arm.name, scores(results, arm.name, 0, kOverStart));
   }
   for (const ArmComparison& c : compare_arms(arms, settings.run.seed)) {
     table.add({c.b, c.a, std::to_string(c.pairs), fixed("%.3f", c.ratio),

@@ -225,7 +225,7 @@ std::vector<TaskResult> read_results(const SuiteSettings& settings) {
 }
 
 std::vector<std::string> yardsticks(const std::vector<TaskResult>& results) {
-  std::vector<std::string> names = {"start"};
+  std::vector<std::string> names = {kOverStart};
   for (const TaskResult& result : results) {
     for (const Baseline& baseline : result.baselines) {
       if (std::find(names.begin(), names.end(), baseline.name) == names.end()) {
@@ -243,7 +243,7 @@ std::vector<Score> scores(const std::vector<TaskResult>& results, const std::str
     if (result.arm != arm || result.state != RunState::kFinished) continue;
     if (level != 0 && result.task.level != level) continue;
     Score score{result.task.name, result.correct, 0, result.fraction};
-    score.speedup = yardstick == "start" ? result.speedup : baseline_speedup(result, yardstick);
+    score.speedup = yardstick == kOverStart ? result.speedup : baseline_speedup(result, yardstick);
     list.push_back(std::move(score));
   }
   return list;

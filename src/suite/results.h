@@ -81,9 +81,11 @@ TaskResult read_result(const SuiteSettings& settings, const Arm& arm, const Suit
 // The results of all arms, tasks in order within each.
 std::vector<TaskResult> read_results(const SuiteSettings& settings);
 
-// "start", and the names of all baselines that any task has.
+// What speed-ups are over, unless it is a baseline.
+inline constexpr const char* kOverStart = "start";
+// kOverStart, and the names of all baselines that any task has.
 std::vector<std::string> yardsticks(const std::vector<TaskResult>& results);
-// Scores of an arm's finished results; `level` 0: all. The yardstick is "start" or the name of a
+// Scores of an arm's finished results; `level` 0: all. The yardstick is kOverStart or the name of a
 // baseline, which is compared on the baseline's case.
 std::vector<Score> scores(const std::vector<TaskResult>& results, const std::string& arm, int level,
                           const std::string& yardstick);

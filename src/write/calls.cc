@@ -24,8 +24,8 @@ std::string plural(std::int64_t count, const char* what) {
 
 }  // namespace
 
-std::string usage_to_json(const CallUsage& usage, const std::string& role) {
-  Json json = {{"role", role},
+std::string usage_to_json(const CallUsage& usage, ModelRole role) {
+  Json json = {{"role", model_role_name(role)},
                {"requests", usage.requests},
                {"attempts", usage.attempts},
                {"input", usage.tokens.input},
@@ -78,7 +78,7 @@ std::string calls_text(const std::vector<ModelCall>& calls) {
   bool known = true;
   bool estimated = false;
   for (const ModelCall& call : calls) {
-    ++roles[call.role];
+    ++roles[std::string(model_role_name(call.role))];
     if (call.outcome != CallOutcome::kReply) {
       ++failures[std::string(call_outcome_name(call.outcome))];
       ++failed;

@@ -23,7 +23,7 @@ struct CallUsage {
   double seconds = 0;
   std::map<std::string, int> tools;  // uses by name; also "unknown" and "refused"
 };
-std::string usage_to_json(const CallUsage& usage, const std::string& role);
+std::string usage_to_json(const CallUsage& usage, ModelRole role);
 // Missing or damaged fields count as zero.
 CallUsage usage_from_json(const std::string& json);
 

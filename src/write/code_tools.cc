@@ -67,6 +67,16 @@ CodeTools::Answered list(KnowledgeBase* base, const JsonReader& given) {
   return {clip(printable(text), kListBytes), false, false};
 }
 
+constexpr const char* kSearch = "search_code";
+constexpr const char* kRead = "read_code";
+constexpr const char* kList = "list_code";
+
+struct Answering {
+  const char* name;
+  CodeTools::Answered (*answer)(KnowledgeBase* base, const JsonReader& given);
+};
+constexpr Answering kTools[] = {{kSearch, search}, {kRead, read}, {kList, list}};
+
 // Schema of an object whose members are all strings or integers.
 std::string schema(const Json& properties, const Json& required) {
   return dump_json({{"type", "object"}, {"properties", properties}, {"required", required}});
@@ -87,17 +97,17 @@ CodeTools::CodeTools(const std::string& folder) : base_(folder) {
     return Json{{"type", "integer"}, {"description", what}};
   };
   specs_ = {
-      {"search_code",
+      {kSearch,
        "Finds definitions and pages in the indexed source trees, best first, with a few lines "
        "each.",
        schema({{"query", text("identifiers or plain words")}, {"library", library}}, {"query"})},
-      {"read_code", "Shows up to 200 lines of an indexed file.",
+      {kRead, "Shows up to 200 lines of an indexed file.",
        schema({{"library", library},
                {"path", text("as search_code shows it")},
                {"first", line("first line, from 1")},
                {"last", line("last line")}},
               {"library", "path"})},
-      {"list_code", "Lists the folders and files right below a folder.",
+      {kList, "Lists the folders and files right below a folder.",
        schema({{"library", library}, {"prefix", text("the folder; the root when left out")}},
               {"library"})}};
 }
@@ -107,9 +117,9 @@ CodeTools::Answered CodeTools::call(const std::string& name, const std::string& 
   const std::optional<Json> json = parse_json(arguments);
   if (!json || !json->is_object()) return refused("the arguments are not a JSON object");
   const JsonReader given(*json);
-  if (name == "search_code") return search(&base_, given);
-  if (name == "read_code") return read(&base_, given);
-  if (name == "list_code") return list(&base_, given);
+  for (const Answering& tool : kTools) {
+    if (name == tool.name) return tool.answer(&base_, given);
+  }
   Answered none = refused("there is no tool \"" + printable(name.substr(0, 80)) +
                           "\"; there are search_code, read_code and list_code");
   none.unknown = true;

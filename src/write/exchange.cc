@@ -55,7 +55,7 @@ class Exchange : public Proposer {
   explicit Exchange(ExchangeSettings settings)
       : settings_(std::move(settings)), requests_(std::move(settings_.past)) {}
 
-  std::string name() const override { return "exchange"; }
+  std::string name() const override { return kExchangeName; }
   std::optional<std::string> finished() const override { return finished_; }
 
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override;

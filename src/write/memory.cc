@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kLostShown = 20;
 
 std::string key_of_call(const ModelCall& call) {
-  return call.role + "\n" + call.model + "\n" + hash_hex(call.prompt);
+  return std::string(model_role_name(call.role)) + "\n" + call.model + "\n" + hash_hex(call.prompt);
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ void CallMemory::learn(const ModelCall& call) {
   const CallOutcomeRow& outcome = call_outcome_row(call.outcome);
   if (!outcome.by_model) return;
   if (call.repairs != 0) given_up_.insert(call.repairs);
-  if (call.role != "planner" && !call.idea.empty()) {
+  if (call.role != ModelRole::kPlanner && !call.idea.empty()) {
     lost_[call.request] =
         "- (not written): " + call.idea + " => " + std::string(outcome.name) + "\n";
   }

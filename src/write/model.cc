@@ -40,7 +40,7 @@ constexpr std::size_t kBrokenReplyShown = 8000;
 // One source to be written.
 struct Job {
   std::string request;
-  std::string role;
+  ModelRole role = ModelRole::kCoder;
   ProposalRequest about;     // with the parent to build on
   std::int64_t repairs = 0;  // candidate
   std::string idea;          // as stored; "" = the idea in the source
@@ -84,7 +84,7 @@ class ModelProposer : public Proposer {
   }
   Result<void> open();
 
-  std::string name() const override { return "model"; }
+  std::string name() const override { return kModelName; }
   std::optional<std::string> finished() const override { return finished_; }
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override;
 
@@ -100,6 +100,9 @@ class ModelProposer : public Proposer {
 
   PromptFields fields(const ProposalRequest& request) const;
   std::string system(const ProposalRequest& request) const;
+  std::string prompt_of(ModelRole role, const PromptFields& all) const {
+    return settings_.prompts.fill(std::string(model_role_name(role)), all);
+  }
   std::string repair_question(const ProposalRequest& request, const std::string& failed,
                               const std::string& idea, const std::string& failure,
                               const std::string& broken) const;
@@ -121,7 +124,7 @@ class ModelProposer : public Proposer {
   std::optional<std::string> finished_;
 
   Budget budget_;
-  std::map<std::string, std::unique_ptr<ChatClient>> clients_;  // by role
+  std::map<ModelRole, std::unique_ptr<ChatClient>> clients_;
   std::unique_ptr<Proposer> tuner_;
   std::string last_failure_;
   int empty_turns_ = 0;
@@ -136,8 +139,9 @@ BudgetLimits ModelProposer::limits_of(const RoleSettings& roles) {
 }
 
 Result<void> ModelProposer::open() {
-  const std::pair<const char*, const std::string*> wanted[] = {
-      {"planner", &roles_.planner}, {"coder", &roles_.coder}, {"fixer", &roles_.fixer}};
+  const std::pair<ModelRole, const std::string*> wanted[] = {{ModelRole::kPlanner, &roles_.planner},
+                                                             {ModelRole::kCoder, &roles_.coder},
+                                                             {ModelRole::kFixer, &roles_.fixer}};
   for (const auto& [role, spec] : wanted) {
     if (spec->empty()) {
       return fail(ErrorKind::kBadInput, "no model is named to write kernels",
@@ -200,7 +204,7 @@ void ModelProposer::repair(const ProposalRequest& request) {
     if (name.empty()) name = next_request();
     Job job;
     job.request = name + "." + std::to_string(jobs.size() + 1);
-    job.role = "fixer";
+    job.role = ModelRole::kFixer;
     job.about = request;
     if (job.about.parent->id != origin.parent) job.about.evidence.reset();
     job.about.parent = *parent;
@@ -253,14 +257,14 @@ void ModelProposer::write(const ProposalRequest& request) {
     for (int one = 1; one <= each; ++one) {
       Job job;
       job.request = name + "." + std::to_string(jobs.size() + 1);
-      job.role = "coder";
+      job.role = ModelRole::kCoder;
       job.about = request;
       job.idea = roles_.one_call ? "" : idea.text;
       job.meant = idea.text;
       // A planner names what its idea answers; without one the finding was only asked for.
       if (!roles_.one_call || offers_one(request.parent->diagnosis)) job.answers = idea.answers;
       if (each > 1) all["idea"] = text + "\n\n" + one_of_several(one, each);
-      job.user = settings_.prompts.fill("coder", all);
+      job.user = prompt_of(ModelRole::kCoder, all);
       jobs.push_back(std::move(job));
     }
   }
@@ -271,11 +275,11 @@ std::vector<PlannedIdea> ModelProposer::plan(const ProposalRequest& request,
                                              const std::string& name, int most) {
   Job job;
   job.request = name;
-  job.role = "planner";
+  job.role = ModelRole::kPlanner;
   job.about = request;
   PromptFields all = fields(request);
   all["ideas"] = std::to_string(most);
-  job.user = settings_.prompts.fill("planner", all);
+  job.user = prompt_of(ModelRole::kPlanner, all);
   Told told = ask(job, system(request), kPlanTokens);
   std::vector<PlannedIdea> ideas;
   if (told.call.outcome == CallOutcome::kReply) {
@@ -317,7 +321,7 @@ std::string ModelProposer::repair_question(const ProposalRequest& request,
   all["failure"] = failure;
   all["cures"] = cures_text(request, failure);
   all["broken"] = broken;
-  return settings_.prompts.fill("fixer", all);
+  return prompt_of(ModelRole::kFixer, all);
 }
 
 void ModelProposer::run(const std::vector<Job>& jobs, const ProposalRequest& request) {
@@ -346,7 +350,7 @@ std::optional<Proposal> ModelProposer::run(const Job& job, const std::string& te
     keep(&told);
     const bool mendable = call_outcome_row(told.call.outcome).mendable;
     if (proposal || !mendable || repairs >= roles_.fixes) return proposal;
-    now.role = "fixer";
+    now.role = ModelRole::kFixer;
     const std::string shown = clip(told.call.reply, kBrokenReplyShown);
     const std::lock_guard lock(mutex_);
     now.user = repair_question(job.about, "an answer without a kernel", job.meant, told.why + "\n",
@@ -442,7 +446,7 @@ void ModelProposer::keep(Told* told) {
   }
   memory_.learn(call);
   if (call.outcome == CallOutcome::kReply) return;
-  const std::string what = call.role + " " + call.request + ": " +
+  const std::string what = std::string(model_role_name(call.role)) + " " + call.request + ": " +
                            std::string(call_outcome_name(call.outcome)) + ": " +
                            first_line(printable(told->why));
   (*sink_)(WriterNote{Event::kModel, what});

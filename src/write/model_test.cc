@@ -117,7 +117,8 @@ struct ModelTest : ::testing::Test {
   std::map<std::string, int> outcomes() const {
     std::map<std::string, int> counts;
     for (const ModelCall& call : calls)
-      ++counts[call.role + " " + std::string(call_outcome_name(call.outcome))];
+      ++counts[std::string(model_role_name(call.role)) + " " +
+               std::string(call_outcome_name(call.outcome))];
     return counts;
   }
 };

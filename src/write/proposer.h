@@ -16,6 +16,11 @@
 
 namespace kernelpro {
 
+// As in run/proposers.h, and in the origin of their candidates.
+inline constexpr const char* kExchangeName = "exchange";
+inline constexpr const char* kModelName = "model";
+inline constexpr const char* kReplayName = "replay";
+
 struct ExchangeSettings {
   std::string folder;    // run/exchange: one folder per request
   double wait_s = 3600;  // limit for a reply; 0: only replies already there

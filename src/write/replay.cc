@@ -15,7 +15,7 @@ class Replay : public Proposer {
     for (const Candidate& candidate : recorded_) hashes_.push_back(candidate.content_hash());
   }
 
-  std::string name() const override { return "replay"; }
+  std::string name() const override { return kReplayName; }
   std::optional<std::string> finished() const override { return finished_; }
 
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override {

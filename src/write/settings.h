@@ -6,12 +6,13 @@
 
 #include "core/proposal/proposal.h"
 #include "write/roles.h"
+#include "write/tuner/tuner.h"
 
 namespace kernelpro {
 
 struct WriterSettings {
-  std::string proposer = "tuner";  // run/proposers.h
-  std::string replay_from;         // run directory, for replay
+  std::string proposer = kTunerName;  // run/proposers.h
+  std::string replay_from;            // run directory, for replay
   double exchange_wait_s = 3600;
   RoleSettings roles;  // for models; their budgets also act as stoppers
   Feedback feedback = Feedback::kDiagnosed;

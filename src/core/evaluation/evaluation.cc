@@ -2,8 +2,10 @@
 #include "core/evaluation/evaluation.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/json.h"
+#include "base/rows.h"
 #include "base/statistics/statistics.h"
 #include "base/text.h"
 
@@ -17,26 +19,67 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
+struct OutcomeRow {
+  OutcomeKind kind;
+  std::string_view name;
+};
+constexpr OutcomeRow kOutcomes[] = {
+    {OutcomeKind::kCompileError, "compile-error"}, {OutcomeKind::kCrashed, "crashed"},
+    {OutcomeKind::kTimedOut, "timed-out"},         {OutcomeKind::kWrongResult, "wrong-result"},
+    {OutcomeKind::kRejected, "rejected"},          {OutcomeKind::kCorrect, "correct"},
+};
+static_assert(rows_are_in_order(kOutcomes, &OutcomeRow::kind));
+static_assert(std::size(kOutcomes) == std::variant_size_v<Outcome>);
+
 std::string first_line(const std::string& text) {
   const std::vector<std::string> all = lines(text);
   return all.empty() ? "" : all[0];
 }
 }  // namespace
 
-std::string outcome_name(const Outcome& outcome) {
-  return std::visit(Overloaded{[](const CompileError&) { return "compile-error"; },
-                               [](const Crashed&) { return "crashed"; },
-                               [](const TimedOut&) { return "timed-out"; },
-                               [](const WrongResult&) { return "wrong-result"; },
-                               [](const Rejected&) { return "rejected"; },
-                               [](const Correct&) { return "correct"; }},
-                    outcome);
+OutcomeKind outcome_kind(const Outcome& outcome) {
+  return static_cast<OutcomeKind>(outcome.index());
 }
 
-bool is_host_form(const Correct& correct) {
-  return std::find(correct.labels.begin(), correct.labels.end(), kHostFormLabel) !=
-         correct.labels.end();
+std::string_view outcome_name(OutcomeKind kind) {
+  return kOutcomes[static_cast<std::size_t>(kind)].name;
 }
+
+std::string outcome_name(const Outcome& outcome) {
+  return std::string(outcome_name(outcome_kind(outcome)));
+}
+
+std::optional<OutcomeKind> outcome_kind_from_name(std::string_view name) {
+  for (const OutcomeRow& row : kOutcomes) {
+    if (row.name == name) return row.kind;
+  }
+  return std::nullopt;
+}
+
+Outcome bare_outcome(OutcomeKind kind) {
+  switch (kind) {
+    case OutcomeKind::kCompileError:
+      return CompileError();
+    case OutcomeKind::kCrashed:
+      return Crashed();
+    case OutcomeKind::kTimedOut:
+      return TimedOut();
+    case OutcomeKind::kWrongResult:
+      return WrongResult();
+    case OutcomeKind::kRejected:
+      return Rejected();
+    case OutcomeKind::kCorrect:
+      break;
+  }
+  return Correct();
+}
+
+bool has_label(const Correct& correct, Label label) {
+  const auto& labels = correct.labels;
+  return std::find(labels.begin(), labels.end(), label_name(label)) != labels.end();
+}
+
+bool is_host_form(const Correct& correct) { return has_label(correct, Label::kHostForm); }
 
 bool outranks(const Correct& a, const Correct& b) { return !is_host_form(a) && is_host_form(b); }
 
@@ -62,7 +105,7 @@ std::string outcome_summary(const Outcome& outcome) {
                  },
                  [](const Rejected& o) { return "rejected (" + o.rule + "): " + o.reason; },
                  [](const Correct& o) {
-                   std::string text = "correct";
+                   std::string text(outcome_name(OutcomeKind::kCorrect));
                    for (const Timing& t : o.timings)
                      text += ", " + t.case_name + " " + human_us(t.median_us);
                    if (o.energy) text += ", " + number(o.energy->millijoules, 4) + " mJ a call";
@@ -214,17 +257,24 @@ Correct read_correct(const JsonReader& o) {
 }
 
 std::optional<Outcome> read_outcome(const JsonReader& o) {
-  const std::string kind = o.text("kind");
-  if (kind == "compile-error") return CompileError{o.text("log")};
-  if (kind == "crashed") return Crashed{o.text("reason"), o.text("output")};
-  if (kind == "timed-out") return TimedOut{o.real("seconds"), o.text("phase")};
-  if (kind == "wrong-result") {
-    return WrongResult{o.text("case"), o.text("tensor"), o.text("reason"),
-                       o.real("error", INFINITY), o.real("tolerance")};
+  const std::optional<OutcomeKind> kind = outcome_kind_from_name(o.text("kind"));
+  if (!kind) return std::nullopt;
+  switch (*kind) {
+    case OutcomeKind::kCompileError:
+      return CompileError{o.text("log")};
+    case OutcomeKind::kCrashed:
+      return Crashed{o.text("reason"), o.text("output")};
+    case OutcomeKind::kTimedOut:
+      return TimedOut{o.real("seconds"), o.text("phase")};
+    case OutcomeKind::kWrongResult:
+      return WrongResult{o.text("case"), o.text("tensor"), o.text("reason"),
+                         o.real("error", INFINITY), o.real("tolerance")};
+    case OutcomeKind::kRejected:
+      return Rejected{o.text("rule"), o.text("reason")};
+    case OutcomeKind::kCorrect:
+      break;
   }
-  if (kind == "rejected") return Rejected{o.text("rule"), o.text("reason")};
-  if (kind == "correct") return read_correct(o);
-  return std::nullopt;
+  return read_correct(o);
 }
 }  // namespace
 

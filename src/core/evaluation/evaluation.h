@@ -5,8 +5,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
+
+#include "core/evaluation/label.h"
 
 namespace kernelpro {
 
@@ -81,34 +84,34 @@ struct Correct {
   std::optional<Energy> energy = {};  // if the run's objective needs it
   // What the worker observed while timing, by metric registry name ("cpu.threads_busy").
   std::map<std::string, double> observed;
-  // Caveats that belong to the verdict, by the names in docs/evaluation.md:
-  // "given-distribution-only", "float64-at-reduced-case", "above-measured-ceiling" ...
+  // Caveats that belong to the verdict: names of Labels (core/evaluation/label.h).
   std::vector<std::string> labels;
   // Machine events during the run, as sentences: throttling, other processes on the GPU.
   std::vector<std::string> notes;
 };
 
 using Outcome = std::variant<CompileError, Crashed, TimedOut, WrongResult, Rejected, Correct>;
+// By its alternatives, in their order.
+enum class OutcomeKind { kCompileError, kCrashed, kTimedOut, kWrongResult, kRejected, kCorrect };
+OutcomeKind outcome_kind(const Outcome& outcome);
+// In stores, JSON and reports: "compile-error".
+std::string_view outcome_name(OutcomeKind kind);
+std::optional<OutcomeKind> outcome_kind_from_name(std::string_view name);
+Outcome bare_outcome(OutcomeKind kind);  // without any of its details
 
 struct Evaluation {
   Outcome outcome;
   double compile_ms = 0;
   double run_ms = 0;  // in workers, including waiting
-  // How it was run: "plan" (launch plan, no host code of the candidate), "in-process" (cpu target),
-  // "module" (PyTorch candidate in host form: in its own Python process).
-  std::string trust;
+  std::string trust;  // how it was run: the name of a Trust (core/evaluation/label.h)
   // Hash of its machine code and launches (build/code_hash.h): equal ones are measured once. "":
   // unknown.
   std::string code;
   const Correct* correct() const { return std::get_if<Correct>(&outcome); }
 };
 
-// Label of a verdict whose results were checked against the declared precision only: float64 did
-// not fit.
-inline constexpr const char* kNoFloat64Label = "no-float64";
-// Label of a candidate whose own process held the data and the clock, because no launch plan of it
-// could be made (docs/launch-plan.md).
-inline constexpr const char* kHostFormLabel = "host-form";
+bool has_label(const Correct& correct, Label label);
+// Whether its own process held the data and the clock.
 bool is_host_form(const Correct& correct);
 // Whether `a`, whatever its time, comes before `b`: a launch plan before a host form.
 bool outranks(const Correct& a, const Correct& b);
@@ -116,7 +119,7 @@ bool outranks(const Correct& a, const Correct& b);
 // outranks it.
 bool beats(const Correct& a, double cost_a, const Correct& b, double cost_b);
 
-std::string outcome_name(const Outcome& outcome);  // "correct", "compile-error", ...
+std::string outcome_name(const Outcome& outcome);  // of its kind
 // Its process was killed by a signal that the candidate need not have sent.
 bool perhaps_killed(const Outcome& outcome);
 std::string outcome_summary(const Outcome& outcome);  // one line for display

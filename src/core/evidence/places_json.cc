@@ -66,13 +66,13 @@ int natural(const Plain& json, const char* name) {
   return static_cast<int>(std::clamp<std::int64_t>(value.get<std::int64_t>(), 0, kMost));
 }
 
-double number(const Plain& json, const char* name) {
+double amount(const Plain& json, const char* name) {
   const Plain& value = member(json, name);
   const double real = value.is_number() ? value.get<double>() : 0;
   return std::isfinite(real) ? std::max(0.0, real) : 0;
 }
 
-double part(const Plain& json, const char* name) { return std::min(1.0, number(json, name)); }
+double part(const Plain& json, const char* name) { return std::min(1.0, amount(json, name)); }
 
 SourceLine line_from_json(const Plain& json) {
   return {text(json, "file"), natural(json, "line"), text(json, "text")};
@@ -155,7 +155,7 @@ std::optional<Places> places_from_json(const Plain& json) {
   if (basis == std::end(kBases)) return std::nullopt;
   Places places;
   places.basis = static_cast<Places::Basis>(basis - std::begin(kBases));
-  places.samples = number(json, "samples");
+  places.samples = amount(json, "samples");
   places.single_producer = part(json, "single_producer");
   for (const Plain& item : array(json, "stalls")) {
     const std::optional<Stall> stall = stall_from_name(text(item, "stall"));

@@ -7,6 +7,8 @@ namespace kernelpro {
 
 namespace {
 
+constexpr const char* kText = "target";
+
 // The only target whose candidates have metrics of the family; nullopt: both have them.
 std::optional<TargetKind> target_of(Family family) {
   switch (family) {
@@ -40,7 +42,7 @@ std::optional<TargetKind> target_of_items(const Evidence& evidence) {
 }  // namespace
 
 std::optional<TargetKind> evidence_target(const Evidence& evidence) {
-  if (const auto text = evidence.texts.find("target"); text != evidence.texts.end()) {
+  if (const auto text = evidence.texts.find(kText); text != evidence.texts.end()) {
     if (const auto named = target_from_name(text->second)) return named;
   }
   if (const auto own = target_of_items(evidence)) return own;
@@ -48,6 +50,10 @@ std::optional<TargetKind> evidence_target(const Evidence& evidence) {
     if (const auto target = target_of_items(kernel.facts)) return target;
   }
   return std::nullopt;
+}
+
+void set_evidence_target(TargetKind target, Evidence* evidence) {
+  evidence->texts[kText] = target_name(target);
 }
 
 }  // namespace kernelpro

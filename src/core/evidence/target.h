@@ -13,5 +13,7 @@ namespace kernelpro {
 // the evidence's own metrics whose family exists for one target only; the same of its kernels'
 // metrics. nullopt: none of them, such as for a task's theory alone.
 std::optional<TargetKind> evidence_target(const Evidence& evidence);
+// Sets that text.
+void set_evidence_target(TargetKind target, Evidence* evidence);
 
 }  // namespace kernelpro

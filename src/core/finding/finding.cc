@@ -15,7 +15,7 @@ constexpr std::string_view kBounds[] = {"memory", "compute", "latency",
 constexpr std::string_view kStates[] = {"fired", "silent", "not-evaluable", "filtered-out"};
 
 template <class Enum, std::size_t N>
-Enum named(const std::string_view (&names)[N], const std::string& name, Enum otherwise) {
+Enum named(const std::string_view (&names)[N], std::string_view name, Enum otherwise) {
   for (std::size_t i = 0; i < N; ++i) {
     if (names[i] == name) return static_cast<Enum>(i);
   }
@@ -78,6 +78,7 @@ std::string_view severity_name(Severity severity) {
   return kSeverities[static_cast<int>(severity)];
 }
 std::string_view bound_name(Bound bound) { return kBounds[static_cast<int>(bound)]; }
+Bound bound_from_name(std::string_view name) { return named(kBounds, name, Bound::kUnknown); }
 
 std::string diagnosis_to_json(const Diagnosis& diagnosis) {
   Json findings = Json::array();
@@ -131,7 +132,7 @@ std::optional<Diagnosis> diagnosis_from_json(const std::string& json) {
   if (!root || !root->is_object()) return std::nullopt;
   const JsonReader r(*root);
   Diagnosis d;
-  d.bound = named(kBounds, r.text("bound"), Bound::kUnknown);
+  d.bound = bound_from_name(r.text("bound"));
   d.floor_us = r.real("floor_us");
   d.fraction_of_ceiling = r.real("fraction_of_ceiling");
   d.summary = r.text("summary");

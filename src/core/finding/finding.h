@@ -54,7 +54,8 @@ struct Finding {
 };
 
 enum class Bound { kMemory, kCompute, kLatency, kLaunch, kMixed, kUnknown };
-std::string_view bound_name(Bound bound);
+std::string_view bound_name(Bound bound);      // "memory"
+Bound bound_from_name(std::string_view name);  // kUnknown for any other name
 
 // The runner's result for one tool; shown to the user.
 struct ToolRun {

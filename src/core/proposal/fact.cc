@@ -31,9 +31,9 @@ Json json_of(const Fact& f) {
           {"knobs", f.knobs},
           {"answers", f.answers.text()},
           {"parent", f.parent},
-          {"bound", f.bound},
+          {"bound", f.bound == Bound::kUnknown ? "" : bound_name(f.bound)},
           {"fraction", f.fraction},
-          {"outcome", f.outcome},
+          {"outcome", outcome_name(f.outcome)},
           {"failure", f.failure},
           {"speedup", f.speedup},
           {"low", f.low},
@@ -55,9 +55,10 @@ std::optional<Fact> fact_of_json(const Json& json) {
   const JsonReader j(json);
   const auto target = target_from_name(j.text("target"));
   const auto language = language_from_name(j.text("language"));
+  const auto outcome = outcome_kind_from_name(j.text("outcome"));
+  if (!target || !language || !outcome) return std::nullopt;
   Fact f;
-  f.outcome = j.text("outcome");
-  if (!target || !language || f.outcome.empty()) return std::nullopt;
+  f.outcome = *outcome;
   f.target = *target;
   f.language = *language;
   f.when = j.text("when");
@@ -72,7 +73,7 @@ std::optional<Fact> fact_of_json(const Json& json) {
   f.knobs = j.text("knobs");
   f.answers = FindingRef::parse(j.text("answers"));
   f.parent = j.text("parent");
-  f.bound = j.text("bound");
+  f.bound = bound_from_name(j.text("bound"));
   f.fraction = j.real("fraction");
   f.failure = j.text("failure");
   f.speedup = j.real("speedup");

@@ -11,6 +11,7 @@
 
 #include "core/candidate/candidate.h"
 #include "core/evaluation/evaluation.h"
+#include "core/finding/finding.h"
 #include "core/task/task.h"
 
 namespace kernelpro {
@@ -31,11 +32,11 @@ struct Fact {
   std::string knobs;      // those that differ from the parent's: "TILE 16 -> 32"
   FindingRef answers;     // prescription of the parent's diagnosis
 
-  std::string parent;   // content hash
-  std::string bound;    // the parent's, from its diagnosis: "memory"; "": unknown
-  double fraction = 0;  // of the ceiling, reached by the parent; 0: unknown
+  std::string parent;             // content hash
+  Bound bound = Bound::kUnknown;  // the parent's, from its diagnosis
+  double fraction = 0;            // of the ceiling, reached by the parent; 0: unknown
 
-  std::string outcome;  // outcome_name
+  OutcomeKind outcome = OutcomeKind::kCorrect;
   std::string failure;  // the failure's first line; "" when correct
   double speedup = 0;   // the parent's time over the candidate's; 0: one of them is incorrect
   // Its 95 % interval if both were measured in alternation; else 0, and `speedup` comes from times

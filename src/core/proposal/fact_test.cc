@@ -26,9 +26,9 @@ Fact whole() {
   f.knobs = "TILE 16 -> 32";
   f.answers = FindingRef::parse("scalar-loads: vectorize");
   f.parent = "33";
-  f.bound = "memory";
+  f.bound = Bound::kMemory;
   f.fraction = 0.41;
-  f.outcome = "correct";
+  f.outcome = OutcomeKind::kCorrect;
   f.speedup = 1.5;
   f.low = 1.4;
   f.high = 1.6;
@@ -54,7 +54,8 @@ TEST(Fact, ComesBackFromItsText) {
 
 TEST(Fact, WhatIsNoFactIsNone) {
   for (const char* bad : {"", "{", "[]", "7", "{\"target\": 3}", "{\"target\": \"cpu\"}",
-                          "{\"target\":\"cpu\",\"language\":\"latin\",\"outcome\":\"correct\"}"}) {
+                          "{\"target\":\"cpu\",\"language\":\"latin\",\"outcome\":\"correct\"}",
+                          "{\"target\":\"cpu\",\"language\":\"cpp\",\"outcome\":\"perhaps\"}"}) {
     EXPECT_FALSE(fact_from_json(bad)) << bad;
   }
   EXPECT_FALSE(facts_from_json("[{}]"));

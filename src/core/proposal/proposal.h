@@ -19,6 +19,7 @@
 #include "core/proposal/call_outcome.h"
 #include "core/proposal/event.h"
 #include "core/proposal/fact.h"
+#include "core/proposal/model_role.h"
 #include "core/task/task.h"
 
 namespace kernelpro {
@@ -107,8 +108,8 @@ struct Writing {
 
 // One question to a model up to its final reply, whatever the result.
 struct ModelCall {
-  std::string request;       // its name: "0003" of a plan, "0003.2" of its second idea
-  std::string role;          // "planner", "coder" or "fixer"
+  std::string request;  // its name: "0003" of a plan, "0003.2" of its second idea
+  ModelRole role = ModelRole::kCoder;
   std::string model;         // as given by the user
   std::int64_t parent = 0;   // the candidate concerned
   std::int64_t repairs = 0;  // of a fixer: the candidate that failed; 0: an answer without code

@@ -14,6 +14,7 @@
 #include "base/process/worker_path.h"
 #include "core/plan/cpu_protocol.h"
 #include "core/plan/worker_role.h"
+#include "core/task/task.h"
 #include "machine/host_load.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/ceilings/rounds.h"
@@ -58,7 +59,7 @@ class CeilingsProcess {
 
 Machine named(const CpuInfo& cpu) {
   Machine machine;
-  machine.target = "cpu";
+  machine.target = target_name(TargetKind::kCpu);
   machine.name =
       cpu.name + ", " + std::to_string(cpu.threads) + (cpu.threads == 1 ? " thread" : " threads");
   machine.parallel_units = cpu.threads;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "core/task/inputs.h"
 #include "core/task/key.h"
 #include "machine/cpu.h"
@@ -320,7 +321,7 @@ Result<Evaluation> CpuEvaluator::judge(const Subject& subject, const Subject* in
   evaluation.outcome = std::move(outcome);
   for (const Binary& binary : subject.binaries) evaluation.compile_ms += binary.compile_ms;
   evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
-  evaluation.trust = "in-process";
+  evaluation.trust = trust_name(Trust::kInProcess);
   return evaluation;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "core/task/inputs.h"
 #include "core/task/key.h"
 #include "measure/cpu/reference.h"
@@ -129,7 +130,7 @@ class TorchReference : public CpuReference {
   Result<void> compute_expected(Numerics numerics, bool twice, bool given, InputSet* set) {
     Result<ComputeFacts> facts = compute(numerics, twice, *set);
     if (!facts && numerics == Numerics::kFloat64 && facts.error().kind != ErrorKind::kTask) {
-      add_label(kNoFloat64Label);  // not enough memory
+      add_label(Label::kNoFloat64);  // not enough memory
       facts = compute(Numerics::kStrict, twice, *set);
     }
     if (!facts) return tl::unexpected<Error>(facts.error());
@@ -255,15 +256,17 @@ class TorchReference : public CpuReference {
       }
       if (rule.tolerance > 0 && admitted[i].worst > rule.tolerance) {
         rule.tolerance = admitted[i].worst;
-        add_label("tolerance-of-module");
+        add_label(Label::kToleranceOfModule);
       }
       rules_[i] = rule;
     }
     return true;
   }
 
-  void add_label(const std::string& label) {
-    if (std::find(labels_.begin(), labels_.end(), label) == labels_.end()) labels_.push_back(label);
+  void add_label(Label label) {
+    const std::string_view name = label_name(label);
+    if (std::find(labels_.begin(), labels_.end(), name) == labels_.end())
+      labels_.emplace_back(name);
   }
 
   const Task& task_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "measure/cpu/testing.h"
 #include "measure/judge/evaluator.h"
 #include "measure/judge/probes.h"
@@ -119,10 +120,8 @@ class CpuModule : public ::testing::Test {
     EXPECT_TRUE(evaluation) << evaluation.error().text();
     return *evaluation;
   }
-  static bool has_label(const Evaluation& evaluation, std::string_view label) {
-    const Correct* correct = evaluation.correct();
-    return correct != nullptr && std::find(correct->labels.begin(), correct->labels.end(), label) !=
-                                     correct->labels.end();
+  static bool labelled(const Evaluation& evaluation, Label label) {
+    return evaluation.correct() != nullptr && has_label(*evaluation.correct(), label);
   }
 
   static inline std::unique_ptr<ModuleReference> module_;
@@ -145,7 +144,7 @@ TEST_F(CpuModule, RightOnTheGivenInputsAlone) {
   // All inputs are positive, so a copy passes, with a note.
   const Evaluation copy = evaluate(launch("std::memcpy(a.out, a.x, 64 * 33 * 4);"));
   ASSERT_NE(copy.correct(), nullptr) << outcome_summary(copy.outcome);
-  EXPECT_TRUE(has_label(copy, kGivenDistributionOnly));
+  EXPECT_TRUE(labelled(copy, Label::kGivenDistributionOnly));
   const std::string notes = join_text(copy.correct()->notes, "; ");  // a busy machine adds one
   // Whichever comes first.
   EXPECT_TRUE(contains(notes, "centred on zero") || contains(notes, "of which a few differ") ||
@@ -222,12 +221,12 @@ TEST_F(CpuModule, ProductsInATaskThatIsNotLinear) {
   };
   const Evaluation plain = evaluate(kernel("u * v"));
   ASSERT_NE(plain.correct(), nullptr) << outcome_summary(plain.outcome);
-  EXPECT_FALSE(has_label(plain, kCoarserThanFp32));
+  EXPECT_FALSE(labelled(plain, Label::kCoarserThanFp32));
   const Evaluation three =
       evaluate(kernel("a * b + (a * d + c * b) + c * d + (u - a - c) * v + u * (v - b - d)"));
-  EXPECT_FALSE(has_label(three, kCoarserThanFp32)) << outcome_summary(three.outcome);
+  EXPECT_FALSE(labelled(three, Label::kCoarserThanFp32)) << outcome_summary(three.outcome);
   const Evaluation two = evaluate(kernel("a * b + (a * d + c * b)"));
-  EXPECT_TRUE(has_label(two, kCoarserThanFp32)) << outcome_summary(two.outcome);
+  EXPECT_TRUE(labelled(two, Label::kCoarserThanFp32)) << outcome_summary(two.outcome);
 }
 
 TEST_F(CpuModule, WeightsMayNotBeRemembered) {

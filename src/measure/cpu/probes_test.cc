@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "measure/cpu/testing.h"
 #include "measure/judge/evaluator.h"
 
@@ -93,11 +94,9 @@ class CpuProbes : public ::testing::Test {
     EXPECT_TRUE(correct.labels.empty())
         << correct.labels[0] << ": " << join_text(correct.notes, "; ");
   }
-  static void expect_label(const Evaluation& e, std::string_view label) {
+  static void expect_label(const Evaluation& e, Label label) {
     ASSERT_NE(e.correct(), nullptr) << outcome_summary(e.outcome);
-    const auto& labels = e.correct()->labels;
-    EXPECT_TRUE(std::find(labels.begin(), labels.end(), label) != labels.end())
-        << join_text(labels, " ");
+    EXPECT_TRUE(has_label(*e.correct(), label)) << join_text(e.correct()->labels, " ");
   }
 
   TempDir cache_;
@@ -114,7 +113,7 @@ TEST_F(CpuProbes, AFewElementsOfManyDecide) {
   expect_label(evaluate("careful && a < 0 ? 0.0f : a",
                         "bool careful = false;\n"
                         "for (long i = 5; i < R * C; i += 256) careful |= args.a[i] < 0;"),
-               kGivenDistributionOnly);
+               Label::kGivenDistributionOnly);
 }
 
 // exp(4 a) is infinite for most inputs that are 64 times as large; a table or an exponent that is
@@ -122,23 +121,24 @@ TEST_F(CpuProbes, AFewElementsOfManyDecide) {
 TEST_F(CpuProbes, LargeInputsAreTriedUntilResultsAreFinite) {
   open({kStandard}, "std::exp(4 * a)");
   expect_honest(evaluate("std::exp(4 * a)"));
-  expect_label(evaluate("a < -6 || a > 6 ? 1.0f : std::exp(4 * a)"), kGivenDistributionOnly);
-  expect_label(evaluate("a > 6 ? 1.0f : std::exp(4 * a)"), kGivenDistributionOnly);
+  expect_label(evaluate("a < -6 || a > 6 ? 1.0f : std::exp(4 * a)"), Label::kGivenDistributionOnly);
+  expect_label(evaluate("a > 6 ? 1.0f : std::exp(4 * a)"), Label::kGivenDistributionOnly);
   // Wrong where results are zero.
-  expect_label(evaluate("a < -22 ? 1e30f : std::exp(4 * a)"), kGivenDistributionOnly);
+  expect_label(evaluate("a < -22 ? 1e30f : std::exp(4 * a)"), Label::kGivenDistributionOnly);
 }
 
 TEST_F(CpuProbes, ResultsThatAreNeverFiniteHideNothing) {
   open({kUnit}, "a < 0.125 ? -INFINITY : a * a");
   expect_honest(evaluate("a < 0.125f ? -INFINITY : a * a"));
-  expect_label(evaluate("a < 0.125f ? -INFINITY : a > 1.5f ? 2 : a * a"), kGivenDistributionOnly);
+  expect_label(evaluate("a < 0.125f ? -INFINITY : a > 1.5f ? 2 : a * a"),
+               Label::kGivenDistributionOnly);
 }
 
 TEST_F(CpuProbes, AnInputThatHardlyMattersDoesWhereItIsLarge) {
   open({kStandard, kStandard, kStandard}, "a + 1e-5 * b + 2e-6 * c");
   expect_honest(evaluate("a + 1e-5f * b + 2e-6f * c"));
-  expect_label(evaluate("a + 2e-6f * c"), kGivenDistributionOnly);
-  expect_label(evaluate("a + 1e-5f * b"), kGivenDistributionOnly);
+  expect_label(evaluate("a + 2e-6f * c"), Label::kGivenDistributionOnly);
+  expect_label(evaluate("a + 1e-5f * b"), Label::kGivenDistributionOnly);
 }
 
 TEST_F(CpuProbes, SizesThatNobodyTimesAreProbedToo) {
@@ -150,7 +150,7 @@ TEST_F(CpuProbes, SizesThatNobodyTimesAreProbedToo) {
   small.timed = false;
   task_.cases.push_back(small);
   expect_honest(evaluate("a > 0 ? a : 0.0f"));
-  expect_label(evaluate("R == 64 && a < 0 ? 0.0f : a"), kGivenDistributionOnly);
+  expect_label(evaluate("R == 64 && a < 0 ? 0.0f : a"), Label::kGivenDistributionOnly);
 }
 
 // Each hang takes as long as a call may.
@@ -162,11 +162,11 @@ TEST_F(CpuProbes, TheFirstThatEndsTheProcessIsTheLast) {
       "for (long i = 0; i < R * C; ++i) high = std::fmax(high, args.a[i]);\n";
   const Evaluation hangs = evaluate(
       "a > 0 ? a : 0.0f", look + "while (low < 0 || high > 1 || high < 0.5f) asm volatile(\"\");");
-  expect_label(hangs, kGivenDistributionOnly);
+  expect_label(hangs, Label::kGivenDistributionOnly);
   EXPECT_LT(hangs.run_ms, 50e3);  // of 60 for one call, were it not a probe
   expect_label(
       evaluate("a > 0 ? a : 0.0f", look + "if (low < 0 || high > 1) *(volatile int*)nullptr = 1;"),
-      kGivenDistributionOnly);
+      Label::kGivenDistributionOnly);
 }
 
 // Each result depends on the last digit of the one before it, more so where inputs are large.

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "core/evaluation/evaluation.h"
+#include "core/evaluation/label.h"
 #include "core/plan/binary.h"
 #include "core/task/key.h"
 #include "core/task/mismatch.h"
@@ -60,7 +61,8 @@ class CpuReference {
   // Labels that apply to the sets made so far.
   const std::vector<std::string>& labels() const { return labels_; }
   bool has_float64() const {
-    return std::find(labels_.begin(), labels_.end(), kNoFloat64Label) == labels_.end();
+    return std::find(labels_.begin(), labels_.end(), label_name(Label::kNoFloat64)) ==
+           labels_.end();
   }
 
  protected:

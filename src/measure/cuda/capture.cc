@@ -6,12 +6,17 @@
 
 #include "base/text.h"
 #include "core/plan/protocol.h"
+#include "core/plan/refusal.h"
 
 namespace kernelpro {
 
 namespace {
 
 constexpr std::size_t kMostSaid = 300;
+
+Rejected bad_plan(const std::string& what) {
+  return {std::string(refusal_name(RefusalKind::kPlan)), what};
+}
 
 Outcome outcome_of_lost(const Lost& lost, const std::string& phase) {
   if (lost.timed_out) return TimedOut{lost.seconds, phase};
@@ -51,13 +56,13 @@ Result<std::variant<LaunchPlan, Outcome>> capture_plan_in(CudaLink& link, const 
   }
   const Reply& reply = std::get<Reply>(answer);
   std::optional<LaunchPlan> plan = plan_from_json(dump_json(JsonReader(reply.json).object("plan")));
-  if (!plan) return Captured{Rejected{"plan", "the captured plan cannot be read"}};
+  if (!plan) return Captured{bad_plan("the captured plan cannot be read")};
   // What only PyTorch candidates' plans have, and the supervisor puts there itself.
   if (plan->scratch_bytes > 0 || !plan->constants.empty()) {
-    return Captured{Rejected{"plan", "the captured plan cannot be read"}};
+    return Captured{bad_plan("the captured plan cannot be read")};
   }
   const std::string problem = plan->problem();
-  if (!problem.empty()) return Captured{Rejected{"plan", "the launch plan has " + problem}};
+  if (!problem.empty()) return Captured{bad_plan("the launch plan has " + problem)};
   return Captured{std::move(*plan)};
 }
 

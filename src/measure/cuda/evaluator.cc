@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "core/evaluation/label.h"
 #include "machine/gpu_lease.h"
 #include "machine/gpu_watch.h"
 #include "measure/cuda/ahead.h"
@@ -321,19 +322,19 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   if (!outcome) return tl::unexpected<Error>(outcome.error());
 
   Evaluation evaluation;
-  evaluation.trust = host_form ? "module" : "plan";
+  evaluation.trust = trust_name(host_form ? Trust::kModule : Trust::kPlan);
   evaluation.outcome = std::move(*outcome);
   if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
     correct->observed["evaluate.worker_ms"] = (ready - start) * 1e3;
     if (host_form) {
-      correct->labels.emplace_back(kHostFormLabel);
+      correct->labels.emplace_back(label_name(Label::kHostForm));
       correct->notes.push_back("host form: " + forms_.why_host_form(subject));
     }
     for (const std::string& note : forms_.notes(subject)) correct->notes.push_back(note);
     for (const std::string& name : preparation_.labels()) correct->labels.push_back(name);
     for (const CudaCase& state : cases_) {
       if (!holds_lesser(state)) continue;
-      correct->labels.push_back("float64-not-always");
+      correct->labels.emplace_back(label_name(Label::kFloat64NotAlways));
       break;
     }
     if (before && after) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/process/worker_path.h"
+#include "core/evaluation/label.h"
 #include "core/task/inputs.h"
 #include "measure/cpu/case.h"
 #include "measure/cuda/trial.h"
@@ -90,7 +91,7 @@ Result<void> CudaPreparation::fill_case(CudaCase& state) {
   const std::string problem = degenerate_output(state);
   if (problem.empty()) return {};
   if (!contract()) {
-    labels_.push_back("degenerate");
+    labels_.emplace_back(label_name(Label::kDegenerate));
     return {};
   }
   return fail(ErrorKind::kTask,
@@ -121,7 +122,7 @@ Result<void> CudaPreparation::widen_tolerances(CudaCase& state) {
     t.rule.tolerance = std::max(t.rule.tolerance, needed.worst);
   }
   if (!widened) return {};
-  labels_.push_back("tolerance-of-module");
+  labels_.emplace_back(label_name(Label::kToleranceOfModule));
   return tell_rules(state);
 }
 
@@ -192,8 +193,8 @@ void CudaPreparation::find_labels() {
   if (settings_.module == nullptr || !contract()) return;
   const auto wide = [](const CudaCase& state) { return state.numerics == Numerics::kFloat64; };
   if (std::all_of(cases_.begin(), cases_.end(), wide)) return;
-  labels_.push_back(std::any_of(cases_.begin(), cases_.end(), wide) ? "float64-at-reduced-case"
-                                                                    : kNoFloat64Label);
+  const bool some = std::any_of(cases_.begin(), cases_.end(), wide);
+  labels_.emplace_back(label_name(some ? Label::kFloat64AtReducedCase : Label::kNoFloat64));
 }
 
 }  // namespace kernelpro

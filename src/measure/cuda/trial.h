@@ -103,6 +103,7 @@ class CudaTrial {
   bool writes_inputs();
   Outcome explained(Outcome outcome);
   void label(const std::string& name);
+  void label(Label known) { label(std::string(label_name(known))); }
   std::string doing(const char* what, const CudaCase& state) const;
 
   CudaShop& shop_;

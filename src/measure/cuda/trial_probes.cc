@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "core/task/key.h"
 #include "measure/cuda/passes.h"
 #include "measure/cuda/trial.h"
@@ -232,7 +233,7 @@ void CudaTrial::compare_times(const CudaCase& state, DrawKind kind,
   // nothing.
   const Interval given = median_interval(given_us), probe = median_interval(probe_us);
   if (given.low <= probe.high && probe.low <= given.high) return;
-  label("time-depends-on-values");
+  label(Label::kTimeDependsOnValues);
   correct_.notes.push_back("a call takes " + human_us(b) + " " + probe_words(kind) + ", but " +
                            human_us(a) + " on the task's own (case " + state.c->name + ")");
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "core/evaluation/load.h"
 #include "measure/cuda/audit.h"
 #include "measure/cuda/floor.h"
@@ -31,7 +32,7 @@ void slow_down(double by, CudaTimed* timed) {
 CudaTrial::Verdict CudaTrial::audit(CudaCase& state, CudaTimed* timed) {
   if (timed->fresh || shop_.settings.policy != Policy::kContract) return std::optional<Outcome>();
   if (state.reference_s > kSlowReference) {
-    label("no-fresh-audit");
+    label(Label::kNoFreshAudit);
     return std::optional<Outcome>();
   }
   KP_ASSIGN(auto audited, audit_fresh(shop_.judge, shop_.reference, worker_, state, *timed, timing_,
@@ -77,7 +78,7 @@ CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& tim
     }
   }
   if (us >= measured_floor_us(shop_.task, state, shop_.machine)) return std::optional<Outcome>();
-  label("above-measured-ceiling");
+  label(Label::kAboveMeasuredCeiling);
   return check(state);
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "core/task/inputs.h"
 #include "measure/judge/probe_shapes.h"
 
@@ -84,11 +85,17 @@ Init probe_init(const Tensor& tensor, DrawKind kind) {
   return tensor.init;
 }
 
-void add_label(ProbeVerdict* verdict, std::string_view label, const ProbeFailure& failure) {
-  if (std::find(verdict->labels.begin(), verdict->labels.end(), label) != verdict->labels.end()) {
-    return;
-  }
-  verdict->labels.emplace_back(label);
+// False: it has it already.
+bool add_label(ProbeVerdict* verdict, Label label) {
+  auto& labels = verdict->labels;
+  const std::string_view name = label_name(label);
+  if (std::find(labels.begin(), labels.end(), name) != labels.end()) return false;
+  labels.emplace_back(name);
+  return true;
+}
+
+void add_label(ProbeVerdict* verdict, Label label, const ProbeFailure& failure) {
+  if (!add_label(verdict, label)) return;
   verdict->notes.push_back("it fails " + probe_words(failure.kind) + " (case " + failure.case_name +
                            "): " + failure.what);
 }
@@ -326,9 +333,7 @@ void judge_dense(const NormError& error, ProbeVerdict* verdict) {
     }
     return;
   }
-  auto& labels = verdict->labels;
-  if (std::find(labels.begin(), labels.end(), kCoarserThanFp32) != labels.end()) return;
-  labels.emplace_back(kCoarserThanFp32);
+  if (!add_label(verdict, Label::kCoarserThanFp32)) return;
   verdict->notes.push_back("less precise than plain fp32 sums in any order: " + what);
 }
 
@@ -340,11 +345,8 @@ void judge_sparse(const NormError& error, ProbeVerdict* verdict) {
                          number(error.got.norm, 3) + " of their norm " + probe_words(error.kind) +
                          " (allowed " + number(allowed, 3) + "), case " + error.case_name};
   }
-  const bool labelled = std::find(verdict->labels.begin(), verdict->labels.end(), kPreciseByNorm) !=
-                        verdict->labels.end();
-  if (labelled || error.got.worst <= std::max(kElementRoom, kElementNudged * error.nudged.worst))
-    return;
-  verdict->labels.emplace_back(kPreciseByNorm);
+  if (error.got.worst <= std::max(kElementRoom, kElementNudged * error.nudged.worst)) return;
+  if (!add_label(verdict, Label::kPreciseByNorm)) return;
   verdict->notes.push_back(
       "its errors are those of fp32 by their norm alone, as with Winograd's algorithm: single "
       "elements of " +
@@ -386,7 +388,8 @@ ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& 
                            number(failure.tolerance, 3) + "), case " + failure.case_name};
     }
     add_label(&verdict,
-              changes_parameters(failure.kind) ? kGivenParametersOnly : kGivenDistributionOnly,
+              changes_parameters(failure.kind) ? Label::kGivenParametersOnly
+                                               : Label::kGivenDistributionOnly,
               failure);
   }
   return verdict;

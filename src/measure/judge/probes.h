@@ -8,7 +8,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/evaluation/evaluation.h"
@@ -17,12 +16,6 @@
 #include "task/reference/module_reference.h"
 
 namespace kernelpro {
-
-// Correct::labels set by probes.
-inline constexpr std::string_view kGivenDistributionOnly = "given-distribution-only";
-inline constexpr std::string_view kGivenParametersOnly = "given-parameters-only";
-inline constexpr std::string_view kPreciseByNorm = "precise-by-norm";
-inline constexpr std::string_view kCoarserThanFp32 = "coarser-than-fp32";
 
 struct ProbePlan {
   DrawKind kind = DrawKind::kCentred;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "core/task/inputs.h"
 #include "core/task/key.h"
 #include "measure/judge/probe_shapes.h"
@@ -241,7 +242,8 @@ TEST(Probes, SparseInputsShowThePrecisionOfProducts) {
   EXPECT_TRUE(plain.labels.empty());
   const ProbeVerdict winograd = judge_probes(Precision::kFp32, {}, {sparse(1.6e-6, 1.4e-5)});
   EXPECT_FALSE(winograd.rejected);
-  EXPECT_EQ(winograd.labels, std::vector<std::string>{std::string(kPreciseByNorm)});
+  EXPECT_EQ(winograd.labels,
+            std::vector<std::string>{std::string(label_name(Label::kPreciseByNorm))});
   EXPECT_EQ(winograd.notes.size(), 1u);
   EXPECT_FALSE(judge_probes(Precision::kFp32, {}, {sparse(9e-7, 2e-6, 0)}).rejected);
 }
@@ -258,7 +260,7 @@ TEST(Probes, NormsOnUsualInputsShowCoarseArithmetic) {
     EXPECT_EQ(verdict.labels.size(), verdict.notes.size());
     return verdict.labels;
   };
-  const std::vector<std::string> coarser = {std::string(kCoarserThanFp32)};
+  const std::vector<std::string> coarser = {std::string(label_name(Label::kCoarserThanFp32))};
   EXPECT_TRUE(labels(dense(6.1e-7)).empty()) << "plain";
   EXPECT_TRUE(labels(dense(1.2e-6, 2.0e-6)).empty()) << "plain";
   EXPECT_EQ(labels(dense(4.4e-6)), coarser) << "two bf16 parts";
@@ -284,8 +286,8 @@ TEST(Probes, OtherFailuresAreLabelledOnce) {
                          failure(DrawKind::kParameters, 1)});
   EXPECT_FALSE(verdict.rejected);
   ASSERT_EQ(verdict.labels.size(), 2u);
-  EXPECT_EQ(verdict.labels[0], kGivenDistributionOnly);
-  EXPECT_EQ(verdict.labels[1], kGivenParametersOnly);
+  EXPECT_EQ(verdict.labels[0], label_name(Label::kGivenDistributionOnly));
+  EXPECT_EQ(verdict.labels[1], label_name(Label::kGivenParametersOnly));
   ASSERT_EQ(verdict.notes.size(), 2u);
   EXPECT_TRUE(contains(verdict.notes[0], "centred on zero (case small): 4 of 8"))
       << verdict.notes[0];

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "core/evidence/metrics.h"
 #include "core/evidence/rates.h"
+#include "core/evidence/target.h"
 #include "profile/code/disassemble.h"
 #include "profile/code/hot_loops.h"
 #include "profile/code/parallel_regions.h"
@@ -258,7 +259,7 @@ std::vector<std::string> worth_reading(const Binary& binary, const CallFacts& ca
 
 void collect_device(const Task& task, const Case& c, const Machine& machine, const Binary& binary,
                     const CallFacts& call, Evidence* e) {
-  e->texts["target"] = "cuda";
+  set_evidence_target(TargetKind::kCuda, e);
   if (!machine.arch.empty()) e->texts["arch"] = machine.arch;
   CodeFacts code =
       device_code(binary, call.plan, machine, e, worth_reading(binary, call), &call.samples);
@@ -308,7 +309,7 @@ Evidence collect_evidence(const Task& task, const Case& c, const Machine& machin
   collect_floors(&e);
   collect_timing(c, evaluation, &e);
   if (binary.form == Binary::Form::kModule && call.plan.nodes.empty()) {
-    e.texts["target"] = "cuda";
+    set_evidence_target(TargetKind::kCuda, &e);
     if (!machine.arch.empty()) e.texts["arch"] = machine.arch;
     for (const Family family :
          {Family::kPlan, Family::kLaunch, Family::kResources, Family::kSass, Family::kCounters}) {

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
+#include "core/evidence/target.h"
 #include "core/machine/architecture.h"
 #include "core/plan/cuda_tools.h"
 #include "core/plan/kernel_name.h"
@@ -219,7 +220,7 @@ Result<BinaryImport> host_code(const std::string& path) {
     e.note_missing(
         {family, "only the machine code was examined", "evaluate the kernel with its task"});
   }
-  e.texts["target"] = "cpu";
+  set_evidence_target(TargetKind::kCpu, &e);
   return import;
 }
 
@@ -285,7 +286,7 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
   std::stable_sort(found.begin(), found.end(),
                    [](const Found& a, const Found& b) { return a.weight > b.weight; });
   for (Found& one : found) import.evidence.kernels.push_back(std::move(one.kernel));
-  import.evidence.texts["target"] = "cuda";
+  set_evidence_target(TargetKind::kCuda, &import.evidence);
   if (!chosen.empty()) import.evidence.texts["arch"] = chosen;
   for (const Family family : {Family::kTiming, Family::kPlan, Family::kLaunch, Family::kCounters}) {
     import.evidence.note_missing({family, "only the machine code was examined",

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "core/evidence/rates.h"
 #include "core/machine/architecture.h"
+#include "core/task/task.h"
 
 namespace kernelpro {
 
@@ -124,7 +125,7 @@ DeviceFacts listed_device(const std::string& name) {
 
 Machine nominal_machine(const DeviceFacts& facts) {
   Machine machine;
-  machine.target = "cuda";
+  machine.target = target_name(TargetKind::kCuda);
   machine.name = facts.name;
   machine.arch = facts.arch();
   machine.parallel_units = static_cast<int>(facts.multiprocessors);

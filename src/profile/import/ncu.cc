@@ -12,6 +12,7 @@
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/evidence/metrics.h"
+#include "core/evidence/target.h"
 #include "core/plan/cuda_tools.h"
 #include "core/plan/kernel_name.h"
 #include "profile/import/csv.h"
@@ -261,7 +262,7 @@ Result<NcuImport> import_table(NcuTable table, const NcuSettings& settings) {
   if (import.device.multiprocessors > 0) {
     e.set("machine.parallel_units", import.device.multiprocessors, kSource);
   }
-  e.texts["target"] = "cuda";
+  set_evidence_target(TargetKind::kCuda, &e);
   e.texts["profiler"] = "Nsight Compute";
   if (!import.device.arch().empty()) e.texts["arch"] = import.device.arch();
   if (!import.device.name.empty()) e.texts["device"] = import.device.name;
@@ -331,7 +332,7 @@ Result<NcuImport> import_ncu_source(std::string_view text, const NcuSettings& se
                 "profile with `ncu --set full`, or --section SourceCounters");
   }
   Evidence& e = import.evidence;
-  e.texts["target"] = "cuda";
+  set_evidence_target(TargetKind::kCuda, &e);
   e.texts["profiler"] = "Nsight Compute";
   for (const KernelSamples& kernel : import.samples.kernels) {
     e.kernels.emplace_back().name = demangled(printable(kernel.function));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/task/dtype.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
@@ -18,12 +19,12 @@ struct Theory {
   std::optional<double> bytes;
   std::optional<double> flops;
   std::optional<double> matmul_flops;
-  std::string dtype;   // "fp16": of every floating-point input
-  std::string device;  // GPU name ("H100"), for a report that lacks it
-  int calls = 1;       // how often the report calls the task
-  std::string kernel;  // only kernels whose name contains this
-  std::string code;    // file with the machine code of the report's kernels; "" = none
-  std::string range;   // of a trace: only inside NVTX ranges with this name
+  std::optional<DType> dtype;  // of every floating-point input
+  std::string device;          // GPU name ("H100"), for a report that lacks it
+  int calls = 1;               // how often the report calls the task
+  std::string kernel;          // only kernels whose name contains this
+  std::string code;            // file with the machine code of the report's kernels; "" = none
+  std::string range;           // of a trace: only inside NVTX ranges with this name
 };
 
 }  // namespace kernelpro

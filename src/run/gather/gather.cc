@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "core/evidence/target.h"
 #include "measure/ceilings/ceilings.h"
 #include "profile/import/binary.h"
 #include "profile/import/ncu_details.h"
@@ -67,7 +68,7 @@ Gathered from_trace(const NsysImport& import, const std::string& file, const The
   if (!window.chosen.empty()) gathered.notes.push_back("Looked at: " + window.chosen + ".");
   summarize(import.trace, window, &gathered.evidence);
   gathered.notes.insert(gathered.notes.end(), import.trace.notes.begin(), import.trace.notes.end());
-  gathered.evidence.texts["target"] = "cuda";
+  set_evidence_target(TargetKind::kCuda, &gathered.evidence);
   gathered.evidence.texts["profiler"] = "Nsight Systems";
   if (!import.device.arch().empty()) gathered.evidence.texts["arch"] = import.device.arch();
   if (!import.device.name.empty()) gathered.evidence.texts["device"] = import.device.name;
@@ -309,7 +310,7 @@ Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theo
   const TraceWindow window = select_window(traced.trace, theory.range);
   if (!window.chosen.empty()) gathered.notes.push_back("Looked at: " + window.chosen + ".");
   summarize(traced.trace, window, &gathered.evidence);
-  gathered.evidence.texts["target"] = "cuda";
+  set_evidence_target(TargetKind::kCuda, &gathered.evidence);
   for (const std::string& note : traced.trace.notes) gathered.notes.push_back(note);
   if (!traced.exit.ok()) {
     gathered.notes.push_back("The program " + traced.exit.describe({}) +

@@ -75,16 +75,14 @@ Result<const Case*> case_of(const Task& task, TargetKind target, const std::stri
 Result<void> add_theory(const Theory& theory, Gathered* gathered) {
   Evidence& e = gathered->evidence;
   if (!theory.task.empty()) return from_task(theory, gathered);
+  const bool half = theory.dtype == DType::kFp16 || theory.dtype == DType::kBf16;
   if (theory.bytes) put("task.compulsory_bytes", *theory.bytes, "given", &e);
   if (theory.flops) {
     put("task.flops", *theory.flops, "given", &e);
     // Without another figure, half-precision arithmetic is assumed to be matrix products.
-    const bool half = theory.dtype == "fp16" || theory.dtype == "bf16";
     put("task.matmul_flops", theory.matmul_flops.value_or(half ? *theory.flops : 0), "given", &e);
   }
-  if (!theory.dtype.empty()) {
-    put("task.half_inputs", theory.dtype == "fp16" || theory.dtype == "bf16" ? 1 : 0, "given", &e);
-  }
+  if (theory.dtype) put("task.half_inputs", half ? 1 : 0, "given", &e);
   if (!e.get("task.compulsory_bytes") && !e.get("task.flops")) {
     gathered->notes.push_back(
         "What the work asks for is not known, so there is no ceiling to compare with: give the "

@@ -63,19 +63,13 @@ bool knobs_from_text(const std::string& text, KnobValues* knobs) {
 }
 
 bool brief_outcome(const std::string& name, double score_us, Outcome* outcome) {
-  if (name == "correct") {
-    Correct correct;
-    correct.timings.push_back({"", score_us, score_us, score_us, 0, ""});
-    *outcome = std::move(correct);
-    return true;
+  const std::optional<OutcomeKind> kind = outcome_kind_from_name(name);
+  if (!kind) return false;
+  *outcome = bare_outcome(*kind);
+  if (auto* correct = std::get_if<Correct>(outcome)) {
+    correct->timings.push_back({"", score_us, score_us, score_us, 0, ""});
   }
-  for (const Outcome& kind : {Outcome(CompileError()), Outcome(Crashed()), Outcome(TimedOut()),
-                              Outcome(WrongResult()), Outcome(Rejected())}) {
-    if (outcome_name(kind) != name) continue;
-    *outcome = kind;
-    return true;
-  }
-  return false;
+  return true;
 }
 
 }  // namespace kernelpro

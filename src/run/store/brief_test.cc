@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "core/evaluation/label.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/planted.h"
 #include "run/store/ledger.h"
@@ -58,7 +59,7 @@ Evaluation evaluation(int i, const std::string& best) {
     c.energy->versus = Energy::Versus{1.1, 1.05, 1.15};
   }
   if (i % 8 == 7) {
-    c.labels = {kHostFormLabel};
+    c.labels = {std::string(label_name(Label::kHostForm))};
     e.code = "";
   }
   e.outcome = c;

@@ -25,7 +25,7 @@ Fact fact_named(const std::string& candidate) {
   f.task_hash = "t1";
   f.candidate = candidate;
   f.idea = "idea of " + candidate;
-  f.outcome = "correct";
+  f.outcome = OutcomeKind::kCorrect;
   return f;
 }
 

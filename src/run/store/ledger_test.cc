@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/evaluation/label.h"
+
 namespace kernelpro {
 namespace {
 
@@ -55,7 +57,8 @@ TEST(Ledger, WhatWasHandedOutStaysAsItIs) {
 // The start could not be captured; the first plan becomes the best, however slow it is.
 TEST(Ledger, APlanComesBeforeAHostForm) {
   const auto host_form = [](Known known) {
-    std::get<Correct>(known.evaluation.outcome).labels = {kHostFormLabel};
+    std::get<Correct>(known.evaluation.outcome).labels = {
+        std::string(label_name(Label::kHostForm))};
     return known;
   };
   Ledger ledger;

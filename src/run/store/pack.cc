@@ -57,7 +57,7 @@ Result<void> pack_run(const std::string& from, const std::string& to) {
     ::unlink(store_path(to).c_str());
     return good;
   }
-  return copy_exchange(join(from, "exchange"), join(to, "exchange"));
+  return copy_exchange(exchange_folder(from), exchange_folder(to));
 }
 
 }  // namespace kernelpro

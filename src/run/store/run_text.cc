@@ -100,7 +100,7 @@ Json candidate_line(const StoredRun& run, const StoredCandidate& each) {
 
 Json call_line(const ModelCall& c) {
   Json call = {{"request", c.request},
-               {"role", c.role},
+               {"role", model_role_name(c.role)},
                {"model", c.model},
                {"parent", c.parent},
                {"repairs", c.repairs},
@@ -214,8 +214,10 @@ const char* read_candidate(const JsonReader& line, StoredRun* run) {
 }
 
 const char* read_call(const JsonReader& call, StoredRun* run) {
-  run->calls.push_back({call.text("request"), call.text("role"), call.text("model"),
-                        call.integer("parent"), call.integer("repairs"), call.text("idea"),
+  const auto role = model_role_from_name(call.text("role"));
+  if (!role) return "a question to a model has no known role";
+  run->calls.push_back({call.text("request"), *role, call.text("model"), call.integer("parent"),
+                        call.integer("repairs"), call.text("idea"),
                         call_outcome_from_name(call.text("outcome")), call.text("prompt"),
                         call.text("tools"), call.text("reply"), get(call, "usage"),
                         call.text("gave")});

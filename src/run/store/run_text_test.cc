@@ -69,8 +69,9 @@ void make_run(const std::string& directory) {
                                diagnosis, 2.5, &step));
   ASSERT_TRUE((*store)->finish(4, Evaluation{CompileError{"line 1"}, 1, 0, "", ""}, {}, {}, 3));
   ASSERT_TRUE((*store)->finish(3, correct_at(60), {}, {}, 4.5));
-  ASSERT_TRUE((*store)->add_call({"0002", "fixer", "m", 1, 2, "wider", CallOutcome::kReply,
-                                  "mend it", "### read", "Here:\n", "{\"output\":1}", "hash"}));
+  ASSERT_TRUE(
+      (*store)->add_call({"0002", ModelRole::kFixer, "m", 1, 2, "wider", CallOutcome::kReply,
+                          "mend it", "### read", "Here:\n", "{\"output\":1}", "hash"}));
   ASSERT_TRUE((*store)->close_line({1, 4, "exchange"}));
   ASSERT_TRUE((*store)->confirm(a_confirmation()));
 }

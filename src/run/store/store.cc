@@ -43,6 +43,8 @@ tl::unexpected<Error> damaged_store(const std::string& path, const std::string& 
 
 std::string store_path(const std::string& directory) { return join(directory, "store.db"); }
 
+std::string exchange_folder(const std::string& directory) { return join(directory, "exchange"); }
+
 bool is_run(const std::string& path) {
   return exists(store_path(path)) || (path.ends_with(".jsonl") && is_file(path));
 }

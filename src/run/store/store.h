@@ -111,8 +111,9 @@ class Store {
   std::unique_ptr<StoreFile> impl_;
 };
 
-// store.db inside a run directory.
+// store.db inside a run directory, and the folder of its exchange (write/proposer.h).
 std::string store_path(const std::string& directory);
+std::string exchange_folder(const std::string& directory);
 // Whether `path` names a run: a folder with a store, or a run as text (*.jsonl).
 bool is_run(const std::string& path);
 

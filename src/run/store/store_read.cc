@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "core/evaluation/label.h"
 #include "run/store/schema.h"
 #include "run/store/store.h"
 #include "run/store/store_file.h"
@@ -55,7 +56,9 @@ Query candidates_query(bool evidence, const std::string& rows) {
 }
 
 const Query& briefs_query() {
-  static const Query query([](const char* repairs) {
+  const std::string correct(outcome_name(OutcomeKind::kCorrect));
+  const std::string host_form(label_name(Label::kHostForm));
+  static const Query query([&](const char* repairs) {
     return std::string(
                "SELECT c.id, c.language, c.source, c.content_hash, c.knobs, c.proposer, c.parent,"
                " c.idea, c.answers, ") +
@@ -64,8 +67,12 @@ const Query& briefs_query() {
            " o.energy_ratio, o.energy_low, o.energy_high, o.code, o.bound, o.floor_us, o.fraction,"
            " o.stop, o.likely, o.upper,"
            // Its label, which has no column: only what has no machine code can be a host form.
-           " CASE WHEN o.code = '' AND o.outcome = 'correct' THEN (SELECT instr(e.json,"
-           " '\"host-form\"') FROM evaluations e WHERE e.candidate = o.candidate) ELSE 0 END"
+           " CASE WHEN o.code = '' AND o.outcome = '" +
+           correct +
+           "' THEN (SELECT instr(e.json,"
+           " '\"" +
+           host_form +
+           "\"') FROM evaluations e WHERE e.candidate = o.candidate) ELSE 0 END"
            " FROM outcomes o JOIN candidates c ON c.id = o.candidate"
            " ORDER BY o.position";
   });
@@ -126,7 +133,7 @@ bool read_brief(const Statement& row, StoredBrief* brief) {
   known.diagnosis.fraction_of_ceiling = row.real(23);
   brief->promise = {row.integer(24) != 0, row.real(25), row.real(26)};
   if (auto* correct = std::get_if<Correct>(&known.evaluation.outcome); row.integer(27) != 0) {
-    if (correct != nullptr) correct->labels.emplace_back(kHostFormLabel);
+    if (correct != nullptr) correct->labels.emplace_back(label_name(Label::kHostForm));
   }
   return true;
 }

@@ -197,9 +197,9 @@ TEST(Store, KeepsQuestionsToModels) {
   const auto store = Store::open(dir.path(), Store::Mode::kWrite);
   ASSERT_TRUE(store) << store.error().text();
   ASSERT_TRUE((*store)->add({storing::candidate(1)}));
-  const ModelCall call{"0003.1",   "fixer",  "openai:m",          7,
-                       2,          "wider",  CallOutcome::kReply, "mend it",
-                       "### read", "int x;", "{\"output\":3}",    "hash"};
+  const ModelCall call{"0003.1",   ModelRole::kFixer, "openai:m",          7,
+                       2,          "wider",           CallOutcome::kReply, "mend it",
+                       "### read", "int x;",          "{\"output\":3}",    "hash"};
   ASSERT_TRUE((*store)->add_call(call));
   ASSERT_TRUE((*store)->add_call(ModelCall()));
   const auto reader = Store::open(dir.path(), Store::Mode::kRead);
@@ -209,7 +209,7 @@ TEST(Store, KeepsQuestionsToModels) {
   ASSERT_TRUE(calls) << calls.error().text();
   ASSERT_EQ(calls->size(), 2u);
   EXPECT_EQ(calls->at(0).request, "0003.1");
-  EXPECT_EQ(calls->at(0).role, "fixer");
+  EXPECT_EQ(calls->at(0).role, ModelRole::kFixer);
   EXPECT_EQ(calls->at(0).parent, 7);
   EXPECT_EQ(calls->at(0).repairs, 2);
   EXPECT_EQ(calls->at(0).prompt, "mend it");

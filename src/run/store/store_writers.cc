@@ -38,8 +38,12 @@ Result<void> Store::add_call(const ModelCall& c) {
     Statement row = impl_->db.prepare(
         "INSERT INTO calls(request, role, model, parent, repairs, idea, outcome, prompt, tools,"
         " reply, usage, gave) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    row.bind(0, c.request).bind(1, c.role).bind(2, c.model).bind(3, c.parent).bind(4, c.repairs);
-    row.bind(5, c.idea)
+    row.bind(0, c.request)
+        .bind(1, model_role_name(c.role))
+        .bind(2, c.model)
+        .bind(3, c.parent)
+        .bind(4, c.repairs)
+        .bind(5, c.idea)
         .bind(6, call_outcome_name(c.outcome))
         .bind(7, c.prompt)
         .bind(8, c.tools)
@@ -109,7 +113,9 @@ Result<std::vector<ModelCall>> Store::calls() const {
       " gave FROM calls ORDER BY id");
   int code = rows.step();
   for (; code == SQLITE_ROW; code = rows.step()) {
-    all.push_back({rows.text(0), rows.text(1), rows.text(2), rows.integer(3), rows.integer(4),
+    const auto role = model_role_from_name(rows.text(1));
+    if (!role) return damaged_store(impl_->path, "a question to a model has no known role");
+    all.push_back({rows.text(0), *role, rows.text(2), rows.integer(3), rows.integer(4),
                    rows.text(5), call_outcome_from_name(rows.text(6)), rows.text(7), rows.text(8),
                    rows.text(9), rows.text(10), rows.text(11)});
   }

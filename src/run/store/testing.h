@@ -17,7 +17,7 @@ inline RunHeader header() {
   RunHeader h;
   h.task = testing::fake_task();
   h.machine.name = "a machine";
-  h.machine.target = "cpu";
+  h.machine.target = target_name(TargetKind::kCpu);
   h.settings_json = "{}";
   return h;
 }

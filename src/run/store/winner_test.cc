@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/evaluation/label.h"
 #include "run/store/settings.h"
 
 namespace kernelpro {
@@ -119,11 +120,13 @@ TEST(Winner, OnlyTheEligible) {
 TEST(Winner, AHostFormNeverOutranksAPlan) {
   RecordedRun run;
   run.all.push_back(timed(4, 10, &run.all[1], 5));
-  std::get<Correct>(run.all[3].known.evaluation.outcome).labels = {kHostFormLabel};
+  std::get<Correct>(run.all[3].known.evaluation.outcome).labels = {
+      std::string(label_name(Label::kHostForm))};
   EXPECT_EQ(winner_of(RankedRun({}, run.all), nullptr).candidate->known.id, 2)
       << "five times slower, but a plan";
   for (std::size_t i = 0; i < 3; ++i) {
-    std::get<Correct>(run.all[i].known.evaluation.outcome).labels = {kHostFormLabel};
+    std::get<Correct>(run.all[i].known.evaluation.outcome).labels = {
+        std::string(label_name(Label::kHostForm))};
   }
   EXPECT_EQ(winner_of(RankedRun({}, run.all), nullptr).candidate->known.id, 4)
       << "among host forms time decides";

@@ -2,8 +2,8 @@
 #include "serve/mcp/arguments.h"
 
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "core/machine/ceiling_json.h"
-#include "report/labels.h"
 #include "report/view.h"
 #include "write/prompt/prompt.h"
 

@@ -10,6 +10,7 @@
 #include "measure/ceilings/ceilings.h"
 #include "measure/station/local.h"
 #include "run/choices.h"
+#include "run/proposers.h"
 #include "task/load/loader.h"
 
 namespace kernelpro {
@@ -201,7 +202,7 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
     }
   }
   make_room(nullptr);
-  settings.proposer = "mcp";
+  settings.proposer = kMcpName;
   settings.directory = new_run_directory(opened.task, settings.target, settings_.runs);
   settings.gpu = settings_.gpu;
   settings.include_dirs = settings_.include_dirs;

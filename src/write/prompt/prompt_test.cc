@@ -61,9 +61,9 @@ struct PromptTest : ::testing::Test {
     fact.task_hash = t.content_hash();
     fact.idea = "Give every thread rows of its own.";
     fact.answers = FindingRef::parse("one-thread-busy: threads");
-    fact.bound = "memory";
+    fact.bound = Bound::kMemory;
     fact.fraction = 0.25;
-    fact.outcome = "correct";
+    fact.outcome = OutcomeKind::kCorrect;
     fact.speedup = 1.9;
     fact.low = 1.85;
     fact.high = 1.95;
@@ -72,12 +72,12 @@ struct PromptTest : ::testing::Test {
     fact = request.earlier[0];
     fact.idea = "Write past the caches.";
     fact.answers = {};
-    fact.outcome = "wrong-result";
+    fact.outcome = OutcomeKind::kWrongResult;
     fact.failure = "wrong result in case small: element 3 of y is off";
     fact.speedup = fact.low = fact.high = 0;
     fact.api.clear();
     request.earlier.push_back(fact);
-    fact.outcome = "correct";
+    fact.outcome = OutcomeKind::kCorrect;
     fact.failure = "";
     fact.error = "kernel.cpp:9:1: error: no such register";
     fact.cure = "- wide x;\n+ narrow x;";

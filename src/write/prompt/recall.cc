@@ -46,7 +46,7 @@ double likeness(const WordSet& a, const WordSet& b) {
   return either > 0 ? static_cast<double>(both) / either : 0;
 }
 
-bool is_correct(const Fact& fact) { return fact.outcome == "correct"; }
+bool is_correct(const Fact& fact) { return fact.outcome == OutcomeKind::kCorrect; }
 
 // The subject of a question, computed once.
 struct Inquiry {
@@ -59,14 +59,14 @@ struct Inquiry {
   // The parent's, if writers see them.
   std::set<std::string> tools;
   std::set<FindingRef> prescriptions;
-  std::string bound;
+  Bound bound = Bound::kUnknown;
 };
 
 Inquiry question_of(const ProposalRequest& request) {
   Inquiry question(*request.task, request.machine ? &*request.machine : nullptr);
   if (request.feedback != Feedback::kDiagnosed || request.parent == nullptr) return question;
   const Diagnosis& diagnosis = request.parent->diagnosis;
-  if (diagnosis.bound != Bound::kUnknown) question.bound = bound_name(diagnosis.bound);
+  question.bound = diagnosis.bound;
   for (const Finding& finding : diagnosis.findings) {
     question.tools.insert(finding.tool);
     for (const Prescription& each : finding.prescriptions) {
@@ -101,7 +101,8 @@ double score_of(const Inquiry& question, const Fact& fact) {
   if (score <= 0) return 0;
   if (question.tools.count(fact.answers.tool) != 0) score += kWeights.same_finding;
   if (question.prescriptions.count(fact.answers) != 0) score += kWeights.same_tag;
-  if (!question.bound.empty() && question.bound == fact.bound) score += kWeights.same_bound;
+  const bool same_bound = question.bound != Bound::kUnknown && question.bound == fact.bound;
+  if (same_bound) score += kWeights.same_bound;
   if (was_faster(fact)) {
     score += kWeights.gain * std::min(1.0, std::log2(std::max(1.0, fact.speedup)));
   } else {
@@ -182,8 +183,9 @@ std::string speed_text(const Fact& fact) {
 
 std::string result_text_of(const Fact& fact) {
   if (is_correct(fact)) return speed_text(fact);
-  if (fact.outcome == "compile-error") return fact.outcome + ": `" + fact.failure + "`";
-  return fact.failure.empty() ? fact.outcome : fact.failure;
+  const std::string outcome(outcome_name(fact.outcome));
+  if (fact.outcome == OutcomeKind::kCompileError) return outcome + ": `" + fact.failure + "`";
+  return fact.failure.empty() ? outcome : fact.failure;
 }
 
 // "2 compile-error, 1 0.93x its parent": attempts without gain, by kind.
@@ -197,7 +199,7 @@ std::string failures_text(const Group& group) {
       ++slower;
       best = std::max(best, fact->speedup);
     } else {
-      ++kinds[fact->outcome];
+      ++kinds[std::string(outcome_name(fact->outcome))];
     }
   }
   std::vector<std::string> parts;
@@ -248,8 +250,8 @@ std::string setting_text(const Inquiry& question, const Fact& fact, Feedback fee
   if (question.machine == nullptr || fact.machine != question.machine->name) {
     parts.push_back("on " + fact.machine);
   }
-  if (feedback == Feedback::kDiagnosed && !fact.bound.empty() && fact.bound != "unknown") {
-    parts.push_back("the parent was " + fact.bound + "-bound" +
+  if (feedback == Feedback::kDiagnosed && fact.bound != Bound::kUnknown) {
+    parts.push_back("the parent was " + std::string(bound_name(fact.bound)) + "-bound" +
                     (fact.fraction > kBeyondCeiling ? ", above the measured ceiling"
                      : fact.fraction > 0
                          ? ", at " + number(100 * fact.fraction, 2) + " % of the ceiling"

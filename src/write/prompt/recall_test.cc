@@ -45,7 +45,7 @@ struct RecallTest : ::testing::Test {
     f.task = t.name;
     f.task_hash = t.content_hash();
     f.idea = idea;
-    f.outcome = speedup > 0 ? "correct" : "wrong-result";
+    f.outcome = speedup > 0 ? OutcomeKind::kCorrect : OutcomeKind::kWrongResult;
     f.failure = speedup > 0 ? "" : "wrong result: element 3 is off";
     f.speedup = speedup;
     return f;
@@ -105,7 +105,7 @@ TEST_F(RecallTest, OtherArchitecturesAreAskedLast) {
 TEST_F(RecallTest, WhatAnswersTheParentsFindingComesFirst) {
   facts = {fact("load four floats at once", 1.5), fact("give work to every thread", 1.6)};
   facts[0].answers = FindingRef::parse("scalar-loads: vectorize");
-  facts[0].bound = "memory";
+  facts[0].bound = Bound::kMemory;
   facts[0].fraction = 0.41;
   facts[0].low = 1.4;
   facts[0].high = 1.6;

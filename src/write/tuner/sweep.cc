@@ -31,7 +31,7 @@ KnobValues setting(const std::vector<Knob>& knobs, std::size_t index) {
 
 class Sweep : public Proposer {
  public:
-  std::string name() const override { return "sweep"; }
+  std::string name() const override { return kSweepName; }
   std::optional<std::string> finished() const override { return finished_; }
 
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override {

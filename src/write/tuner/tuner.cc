@@ -360,7 +360,7 @@ class Moves {
 
 class Tuner : public Proposer {
  public:
-  std::string name() const override { return "tuner"; }
+  std::string name() const override { return kTunerName; }
 
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override {
     const Candidate& parent = request.parent->candidate;

@@ -11,6 +11,10 @@
 
 namespace kernelpro {
 
+// As in run/proposers.h, and in the origin of their candidates.
+inline constexpr const char* kTunerName = "tuner";
+inline constexpr const char* kSweepName = "sweep";
+
 // Moves the knobs that the source declares: the first candidate answers the parent's findings, the
 // others are the most promising given all measurements of the source.
 std::unique_ptr<Proposer> make_tuner();

@@ -55,7 +55,7 @@ class WholeEvaluator : public ::testing::Test {
                      {"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0}};
     task_.cases = {{"only", {{"N", 4093}}, true, {}}};
     task_.reference_cu = "given";
-    machine_.target = "cuda";
+    machine_.target = target_name(TargetKind::kCuda);
     machine_.arch = "sm_90a";
     settings_.timeout_s = 20;
     settings_.samples = 20;

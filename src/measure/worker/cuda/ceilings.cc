@@ -14,6 +14,7 @@
 #include "base/statistics/statistics.h"
 #include "core/machine/machine.h"
 #include "core/plan/protocol.h"
+#include "core/task/task.h"
 #include "measure/worker/cuda/handles.h"
 #include "measure/worker/cuda/kernels.h"
 #include "measure/worker/cuda/message.h"
@@ -155,7 +156,7 @@ Result<Machine> measure() {
   int driver = 0;
   cu.DriverGetVersion(&driver);
   Machine m;
-  m.target = "cuda";
+  m.target = target_name(TargetKind::kCuda);
   m.name = context.name();
   m.versions = "driver CUDA " + std::to_string(driver / 1000) + "." +
                std::to_string(driver % 1000 / 10) + ", NVRTC " + nvrtc_version().value_or("none");
