@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/statistics/statistics.h"
 #include "base/text.h"
 #include "core/plan/kernel_name.h"
 
@@ -250,9 +251,7 @@ class Facts {
     call["plan.memcpy_bytes"] = memcpy_bytes;
     call["plan.memsets"] = memsets;
     call["plan.memset_bytes"] = memset_bytes;
-    const auto middle = blocks_.begin() + static_cast<std::ptrdiff_t>(blocks_.size() / 2);
-    std::nth_element(blocks_.begin(), middle, blocks_.end());
-    call["plan.median_blocks"] = *middle;
+    call["plan.median_blocks"] = median(blocks_);
   }
 
   void levels() {

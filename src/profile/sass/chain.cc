@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "base/statistics/statistics.h"
 #include "base/text.h"
 #include "profile/sass/opcodes.h"
 
@@ -220,11 +222,7 @@ Flight loads_in_flight(const Dataflow& body) {
       now += i.control.known ? stall_of(i) : 1;
     }
   }
-  if (!distances.empty()) {
-    std::nth_element(distances.begin(), distances.begin() + static_cast<long>(distances.size() / 2),
-                     distances.end());
-    flight.use_cycles = distances[distances.size() / 2];
-  }
+  flight.use_cycles = median(std::move(distances));
   return flight;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/statistics/statistics.h"
 #include "base/text.h"
 #include "core/plan/kernel_name.h"
 #include "profile/trace/trace.h"
@@ -36,13 +37,6 @@ struct Item {
 
 double us(double ns) { return ns / kNsPerUs; }
 double us(std::int64_t ns) { return us(static_cast<double>(ns)); }
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Merges spans sorted by start into sorted, disjoint ones.
 std::vector<Span> merged(const std::vector<Span>& spans) {
