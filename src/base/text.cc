@@ -52,6 +52,11 @@ std::vector<std::string> lines(std::string_view text) {
   return result;
 }
 
+std::string first_line(std::string_view text) {
+  const std::vector<std::string> all = lines(text.substr(0, text.find('\n')));
+  return all.empty() ? "" : all.front();
+}
+
 std::string join_text(const std::vector<std::string>& parts, std::string_view separator) {
   std::string result;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -80,11 +85,10 @@ bool contains(std::string_view text, std::string_view part) {
 
 bool is_identifier(std::string_view text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) return false;
-  for (const char c : text) {
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
-  }
-  return true;
+  return std::all_of(text.begin(), text.end(), in_identifier);
 }
+
+bool in_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 bool parse_hex(std::string_view text, unsigned long long* value) {
   unsigned long long number = 0;

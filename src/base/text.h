@@ -15,11 +15,15 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::vector<std::string> words(std::string_view text);
 // Lines without line endings.
 std::vector<std::string> lines(std::string_view text);
+// The first of them; "" when there are none.
+std::string first_line(std::string_view text);
 std::string join_text(const std::vector<std::string>& parts, std::string_view separator);
 std::string replace_all(std::string text, std::string_view from, std::string_view to);
 bool contains(std::string_view text, std::string_view part);
 // A C identifier: [A-Za-z_][A-Za-z0-9_]*.
 bool is_identifier(std::string_view text);
+// [A-Za-z0-9_]
+bool in_identifier(char c);
 // Hexadecimal digits and nothing else (no sign, no 0x). False: they are not, or the number has more
 // than 64 bits; `value` is left alone.
 bool parse_hex(std::string_view text, unsigned long long* value);

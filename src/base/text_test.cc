@@ -26,6 +26,13 @@ TEST(Text, SplitsAndJoins) {
 }
 
 // Editing in place moves the rest of the text each time: minutes instead of milliseconds.
+TEST(Text, TheFirstLine) {
+  EXPECT_EQ(first_line(""), "");
+  EXPECT_EQ(first_line("one"), "one");
+  EXPECT_EQ(first_line("one\r\ntwo\n"), "one");
+  EXPECT_EQ(first_line("\ntwo"), "");
+}
+
 TEST(Text, ReplacesInLinearTime) {
   std::string windows;
   for (int i = 0; i < (1 << 20); ++i) windows += "\r\n";

@@ -57,11 +57,6 @@ Result<Exit> run_limited(std::vector<std::string> argv, const std::string& folde
   return run(command);
 }
 
-std::string first_line(const std::string& text) {
-  const std::vector<std::string> all = lines(text);
-  return all.empty() ? "" : all.front();
-}
-
 // The worker's entry point (core/plan/cpu_protocol.h). Calls through a volatile pointer, so that
 // the kernel is not inlined into it.
 std::string call_text(const std::string& entry) {

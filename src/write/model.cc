@@ -57,11 +57,6 @@ struct Told {
   bool recorded = false;
 };
 
-std::string first_line(const std::string& text) {
-  const std::vector<std::string> all = lines(text);
-  return all.empty() ? "" : all[0];
-}
-
 // Prompt text for an idea that several calls implement at the same time.
 std::string one_of_several(int one, int of) {
   return "This is implementation " + std::to_string(one) + " of " + std::to_string(of) +

@@ -66,10 +66,6 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return value;
 }
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 }  // namespace
 
 // Recursive descent by precedence.
@@ -92,7 +88,7 @@ class Requirements::Reader {
   void advance() {
     rest_ = trim(rest_);
     std::size_t length = 0;
-    while (length < rest_.size() && is_word(rest_[length])) ++length;
+    while (length < rest_.size() && in_identifier(rest_[length])) ++length;
     for (const Operator& each : kOperators) {  // longer operators come before their prefixes
       if (length == 0 && rest_.starts_with(each.text)) length = each.text.size();
     }

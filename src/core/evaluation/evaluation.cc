@@ -31,10 +31,6 @@ constexpr OutcomeRow kOutcomes[] = {
 static_assert(rows_are_in_order(kOutcomes, &OutcomeRow::kind));
 static_assert(std::size(kOutcomes) == std::variant_size_v<Outcome>);
 
-std::string first_line(const std::string& text) {
-  const std::vector<std::string> all = lines(text);
-  return all.empty() ? "" : all[0];
-}
 }  // namespace
 
 OutcomeKind outcome_kind(const Outcome& outcome) {

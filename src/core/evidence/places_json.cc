@@ -14,6 +14,12 @@
 
 namespace kernelpro {
 
+Json source_line_json(const SourceLine& line) {
+  Json json = {{"file", line.file}, {"line", line.line}};
+  if (!line.text.empty()) json["text"] = line.text;
+  return json;
+}
+
 namespace {
 
 constexpr std::string_view kBases[] = {"sampled", "estimated"};
@@ -25,19 +31,13 @@ constexpr std::string_view kSites[] = {
     "shared", "shared-array",  "local-array", "constant",   "depth",      "unroll",
     "loop",   "copy",          "sync",        "allocation", "definition", "variable"};
 
-Json line_to_json(const SourceLine& line) {
-  Json json = {{"file", line.file}, {"line", line.line}};
-  if (!line.text.empty()) json["text"] = line.text;
-  return json;
-}
-
 Json point_to_json(const CodePoint& at) {
   Json json = {{"offset", at.offset}, {"code", at.instruction}};
   if (at.line.file.empty()) return json;
   json["file"] = at.line.file;
   json["line"] = at.line.line;
   if (!at.line.text.empty()) json["text"] = at.line.text;
-  for (const SourceLine& each : at.callers) json["callers"].push_back(line_to_json(each));
+  for (const SourceLine& each : at.callers) json["callers"].push_back(source_line_json(each));
   return json;
 }
 
@@ -219,7 +219,7 @@ CodeLines lines_from_text(const std::string& text) {
 Json sites_to_json(const std::vector<SourceSite>& sites) {
   Json json = Json::array();
   for (const SourceSite& site : sites) {
-    Json item = line_to_json(site.line);
+    Json item = source_line_json(site.line);
     item["kind"] = site_name(site.kind);
     if (site.last > site.line.line) item["last"] = site.last;
     if (!site.name.empty()) item["name"] = site.name;

@@ -12,6 +12,7 @@
 
 namespace kernelpro {
 
+Json source_line_json(const SourceLine& line);
 Json places_to_json(const Places& places);
 
 // nullopt: not places, or of a basis unknown to this version. Single entries that cannot be read

@@ -3,13 +3,9 @@
 
 #include <algorithm>
 
-namespace kernelpro {
+#include "core/evidence/places_json.h"
 
-Json source_line_json(const SourceLine& line) {
-  Json json = {{"file", line.file}, {"line", line.line}};
-  if (!line.text.empty()) json["text"] = line.text;
-  return json;
-}
+namespace kernelpro {
 
 SourceLine read_source_line(const Json& json) {
   const JsonReader r(json);

@@ -7,7 +7,6 @@
 
 namespace kernelpro {
 
-Json source_line_json(const SourceLine& line);
 SourceLine read_source_line(const Json& json);
 Json account_json(const Account& account);
 Account read_account(const Json& json);

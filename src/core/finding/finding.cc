@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "core/evidence/places_json.h"
 #include "core/finding/account_json.h"
 
 namespace kernelpro {

@@ -34,9 +34,6 @@ bool listed(const List& list, std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
 }
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 bool is_number(char c) { return c >= '0' && c <= '9'; }
 
 // A source in three views.
@@ -69,7 +66,7 @@ Views views_of(std::string_view source) {
     } else if (two == "/*") {
       const std::size_t end = source.find("*/", i + 2);
       i = end == std::string_view::npos ? source.size() : end + 2;
-    } else if (c == '"' || (c == '\'' && (i == 0 || !is_word(source[i - 1])))) {
+    } else if (c == '"' || (c == '\'' && (i == 0 || !in_identifier(source[i - 1])))) {
       const std::size_t end = end_of_literal(source, i);
       const std::string_view literal = source.substr(i, end - i);
       views.plain += literal;
@@ -128,7 +125,7 @@ void add_instruction(std::string_view token, std::set<std::string>* names) {
 }
 
 void add_instructions(const std::string& texts, std::set<std::string>* names) {
-  const auto in_token = [](char c) { return is_word(c) || c == '.' || c == ':'; };
+  const auto in_token = [](char c) { return in_identifier(c) || c == '.' || c == ':'; };
   for (std::size_t i = 0; i < texts.size();) {
     // The character after a backslash is not part of a name.
     if (texts[i] == '\\') {
@@ -151,14 +148,14 @@ bool is_intrinsic(std::string_view word) {
 void add_identifiers(const std::string& code, std::set<std::string>* names) {
   std::string root;  // of an unfinished qualified name
   for (std::size_t i = 0; i < code.size();) {
-    if (!is_word(code[i]) || is_number(code[i])) {
+    if (!in_identifier(code[i]) || is_number(code[i])) {
       // Letters in a number are not a name.
-      while (i < code.size() && is_word(code[i])) ++i;
-      if (i < code.size() && !is_word(code[i])) ++i;
+      while (i < code.size() && in_identifier(code[i])) ++i;
+      if (i < code.size() && !in_identifier(code[i])) ++i;
       continue;
     }
     std::size_t end = i;
-    while (end < code.size() && is_word(code[end])) ++end;
+    while (end < code.size() && in_identifier(code[end])) ++end;
     const std::string_view word = std::string_view(code).substr(i, end - i);
     const std::string_view after = trim(std::string_view(code).substr(end, 8));
     if (!root.empty()) {

@@ -88,13 +88,12 @@ std::string role_of(const SourceSite& site) {
 
 FindingSite named(const SourceSite& site) { return {site.line, role_of(site)}; }
 
-bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 bool names(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos;
        at = text.find(name, at + 1)) {
     const std::size_t end = at + name.size();
-    if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) {
+    if ((at == 0 || !in_identifier(text[at - 1])) &&
+        (end == text.size() || !in_identifier(text[end]))) {
       return true;
     }
   }

@@ -283,7 +283,7 @@ class Reader {
   bool without_reasons_ = false;
 };
 
-std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+std::string_view raw_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
 
@@ -291,8 +291,8 @@ bool is_ncu_source_page(std::string_view text) {
   std::vector<std::string> fields;
   text = text.substr(0, 1 << 20);
   while (!text.empty()) {
-    if (!contains(first_line(text), ",")) {
-      text.remove_prefix(std::min(text.size(), first_line(text).size() + 1));
+    if (!contains(raw_line(text), ",")) {
+      text.remove_prefix(std::min(text.size(), raw_line(text).size() + 1));
       continue;
     }
     next_record(&text, &fields);
@@ -307,7 +307,7 @@ NcuSourcePage read_ncu_source_page(std::string_view text) {
   Reader reader;
   std::vector<std::string> fields;
   while (!text.empty()) {
-    const std::string_view line = first_line(text);
+    const std::string_view line = raw_line(text);
     if (line.substr(0, 2) == "==" || !contains(line, ",")) {
       text.remove_prefix(std::min(text.size(), line.size() + 1));
       continue;

@@ -159,7 +159,7 @@ void take_remark(std::string_view line, NcuTable* table) {
 
 bool is_blank(std::string_view line) { return trim(line).empty(); }
 
-std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+std::string_view raw_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 void skip_line(std::string_view* text) {
   const std::size_t end = text->find('\n');
@@ -179,7 +179,7 @@ NcuTable read_ncu_table(std::string_view text, const Wanted& wanted) {
   Reader reader{wanted};
   std::vector<std::string> fields;
   while (!text.empty()) {
-    const std::string_view line = first_line(text);
+    const std::string_view line = raw_line(text);
     if (line.substr(0, 2) == "==") take_remark(line, &reader.table);
     if (line.substr(0, 2) == "==" || is_blank(line) || !may_be_record(line, reader.header)) {
       skip_line(&text);

@@ -39,11 +39,6 @@ std::string details_text(const Outcome& outcome) {
   return "";
 }
 
-std::string first_line(const std::string& text) {
-  const auto all = lines(text);
-  return all.empty() ? "" : all.front();
-}
-
 }  // namespace
 
 TaskChoice task_choice(const Json& arguments) {

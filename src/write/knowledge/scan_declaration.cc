@@ -9,8 +9,6 @@ namespace kernelpro {
 
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 // Each unmatched < is searched to the head's end; many mean that this is no declaration.
 constexpr int kMostUnclosed = 8;
 
@@ -37,10 +35,11 @@ class Tokens {
       at_ = end == std::string_view::npos ? text_.size() : end + (line ? 1 : 2);
     } else if (c == '#') {
       at_ = std::min(text_.find('\n', at_), text_.size());
-    } else if (is_word(c)) {
+    } else if (in_identifier(c)) {
       word();
     } else if (c == '(' || c == '[' || c == '{') {
-      if (c == '(' && !list.empty() && is_word(list.back().text.back())) list.back().call = true;
+      if (c == '(' && !list.empty() && in_identifier(list.back().text.back()))
+        list.back().call = true;
       if (c != '[') list.push_back({text_.substr(at_, 1)});
       brackets(c, c == '(' ? ')' : c == '[' ? ']' : '}');
     } else if (c == '<' && angles()) {
@@ -53,7 +52,7 @@ class Tokens {
 
   void word() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    while (at_ < text_.size() && in_identifier(text_[at_])) ++at_;
     const std::string_view found = text_.substr(begin, at_ - begin);
     if (found != "operator") {
       list.push_back({found});
@@ -113,7 +112,7 @@ class Tokens {
 };
 
 bool is_name(std::string_view word) {
-  return !word.empty() && is_word(word[0]) &&
+  return !word.empty() && in_identifier(word[0]) &&
          std::isdigit(static_cast<unsigned char>(word[0])) == 0;
 }
 
@@ -164,7 +163,7 @@ Declaration read_type(const std::vector<Token>& list, std::size_t key) {
 
 std::string_view identifier_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
-  while (end < text.size() && is_word(text[end])) ++end;
+  while (end < text.size() && in_identifier(text[end])) ++end;
   const std::string_view word = text.substr(std::min(at, text.size()), end - std::min(at, end));
   return is_name(word) ? word : std::string_view();
 }
@@ -234,7 +233,7 @@ Declaration read_declaration(std::string_view head, char end) {
     // Foo(): member{1}: a member's braces, not the body's.
     std::size_t last = head.size();
     while (last > 0 && std::isspace(static_cast<unsigned char>(head[last - 1])) != 0) --last;
-    if (colon < list.size() && last > 0 && is_word(head[last - 1])) return found;
+    if (colon < list.size() && last > 0 && in_identifier(head[last - 1])) return found;
     found.what = Declaration::kFunction;
     found.name = std::string(list[call].text);
     if (call > 0 && list[call - 1].text == "~") found.name = "~" + found.name;

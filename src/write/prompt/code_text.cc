@@ -35,10 +35,6 @@ bool is_keyword(std::string_view word, Syntax syntax) {
   return syntax == Syntax::kPython ? in(kPythonKeywords) : in(kCppKeywords);
 }
 
-bool is_word_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 class Blanker {
  public:
   Blanker(std::string_view text, Syntax syntax)
@@ -60,7 +56,7 @@ class Blanker {
     } else {
       if (starts("//")) return blank_to("\n", false);
       if (starts("/*")) return blank_to("*/", true);
-      if (starts("R\"") && (at_ == 0 || !is_word_char(text_[at_ - 1]))) return blank_raw();
+      if (starts("R\"") && (at_ == 0 || !in_identifier(text_[at_ - 1]))) return blank_raw();
     }
     if (c == '"' || (c == '\'' && !within_word())) return blank_literal(std::string(1, c));
     ++at_;
@@ -69,7 +65,7 @@ class Blanker {
   // 1'000'000 and don't: no literal starts there. But f'..' and L'..' are literals.
   bool within_word() const {
     std::size_t begin = at_;
-    while (begin > 0 && is_word_char(text_[begin - 1])) --begin;
+    while (begin > 0 && in_identifier(text_[begin - 1])) --begin;
     const std::string_view prefix = text_.substr(begin, at_ - begin);
     return !prefix.empty() &&
            (prefix.size() > 2 || prefix.find_first_not_of("bBfFLrRuU8") != std::string_view::npos);
