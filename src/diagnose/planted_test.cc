@@ -312,8 +312,9 @@ TEST(Programs, AFindingNamesTheDefinitionBehindItsLines) {
   const Diagnosis diagnosis = diagnose(recorded("program-phoneme_dtw"));
   ASSERT_FALSE(diagnosis.findings.empty());
   EXPECT_EQ(diagnosis.findings[0].tool, "bank-conflicts");
-  EXPECT_NE(diagnosis.findings[0].where.find("`kRow` at flawed.cu:23"), std::string::npos)
-      << diagnosis.findings[0].where;
+  EXPECT_NE(sites_text(diagnosis.findings[0].sites).find("`kRow` at flawed.cu:23"),
+            std::string::npos)
+      << sites_text(diagnosis.findings[0].sites);
 }
 
 }  // namespace
