@@ -9,13 +9,10 @@
 #include "cli/commands.h"
 #include "cli/tasks.h"
 #include "cli/verdict.h"
-#include "machine/gpu_lease.h"
-#include "measure/ceilings/ceilings.h"
 #include "measure/station/local.h"
 #include "run/choices.h"
 #include "run/evaluate_one.h"
 #include "task/open/open_task.h"
-#include "task/reference/baseline.h"
 
 namespace kernelpro {
 
@@ -117,35 +114,15 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   if (options.flag("--energy")) settings.station.objective = kLeastEnergy;
   settings.station.counters =
       counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
+  settings.station.python = options.text("--python");
   settings.station.include_dirs = read_include_dirs(options);
   settings.station.jobs = static_cast<int>(options.integer("--jobs"));
   settings.last = true;
   settings.station.gpus = read_gpus(options);
   if (!settings.station.gpus.empty()) settings.station.gpu = settings.station.gpus.front();
   if (options.has("--against")) settings.against = read_kernel(options.text("--against"));
+  if (options.flag("--baselines")) settings.baselines.emplace();
   return settings;
-}
-
-// Times PyTorch alone on the scored case.
-std::vector<Baseline> baselines(const Options& options, const Task& task,
-                                const EvaluateManySettings& many) {
-  if (!options.flag("--baselines")) return {};
-  const TargetKind target = many.station.target;
-  const bool cuda = target == TargetKind::kCuda;
-  const Machine machine = require(cuda ? describe_cuda_machine() : describe_cpu_machine());
-  BaselineSettings settings;
-  settings.target = target;
-  settings.python = options.text("--python");
-  settings.gpu = many.station.gpu;
-  settings.machine = machine.name + ", " + machine.versions;
-  GpuLease lease;
-  if (cuda) lease = require(GpuLease::take(many.station.gpu, 600));
-  const Case* timed = nullptr;
-  for (const Case* c : cases_for(task, target)) {
-    if (c->timed) timed = c;
-  }
-  if (timed == nullptr) return {};
-  return require(measure_baselines(task, *timed, settings));
 }
 
 int run_evaluate(const Options& options) {
@@ -185,7 +162,6 @@ int run_evaluate(const Options& options) {
   context.target = target;
   context.policy = settings.station.policy;
   context.notes = opened.notes;
-  context.baselines = baselines(options, opened.task, settings);
   const bool json = options.flag("--json");
   bool first = true;
   const auto show = [&](std::size_t i, const EvaluateOneResult& result) {

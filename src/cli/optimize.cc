@@ -102,6 +102,7 @@ int run_optimize(const Options& options) {
   if (is_module_path(path)) open.target = module_target(options);
   RunSettings settings = read_run_settings(options);
   open.gpu = settings.gpu;
+  settings.python = open.python;
   OpenedTask opened = require(open_task(path, open));
   const Task& task = opened.task;
   settings.replay_from = options.text("--from");

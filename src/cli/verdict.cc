@@ -44,7 +44,16 @@ std::string headline(const VerdictContext& context, const EvaluateOneResult& res
   return text + "\n";
 }
 
-std::string times(const VerdictContext& context, const Correct& correct) {
+// How much faster this kernel is than a baseline, on the baseline's case.
+std::string ratio_text(const Baseline& baseline, const Correct& correct) {
+  for (const Timing& timing : correct.timings) {
+    if (timing.case_name != baseline.timing.case_name || timing.median_us <= 0) continue;
+    return ", " + speedup_text(baseline.timing.median_us / timing.median_us) + " with this kernel";
+  }
+  return "";
+}
+
+std::string times(const std::vector<Baseline>& baselines, const Correct& correct) {
   std::string text;
   const auto row = [&](const std::string& name, const Timing& t, const std::string& rest) {
     char line[400];
@@ -55,17 +64,12 @@ std::string times(const VerdictContext& context, const Correct& correct) {
   };
   for (const Timing& timing : correct.timings) row(timing.case_name, timing, "");
   if (correct.energy) text += "  " + energy_text(*correct.energy) + "\n";
-  for (const Baseline& baseline : context.baselines) {
+  for (const Baseline& baseline : baselines) {
     if (!baseline.error.empty()) {
       text += "  " + baseline.name + ": not measured: " + baseline.error + "\n";
       continue;
     }
-    std::string ratio;
-    if (!correct.timings.empty() && correct.timings.back().median_us > 0) {
-      ratio = ", " + speedup_text(baseline.timing.median_us / correct.timings.back().median_us) +
-              " with this kernel";
-    }
-    row(baseline.name, baseline.timing, ratio);
+    row(baseline.name, baseline.timing, ratio_text(baseline, correct));
   }
   return text;
 }
@@ -134,7 +138,8 @@ void add_reason(const Outcome& outcome, Json* json) {
 
 std::string verdict_text(const VerdictContext& context, const EvaluateOneResult& result) {
   std::string text = headline(context, result) + failure(result.evaluation.outcome);
-  if (const Correct* correct = result.evaluation.correct()) text += times(context, *correct);
+  if (const Correct* correct = result.evaluation.correct())
+    text += times(result.baselines, *correct);
   text += remarks(context, result);
   if (result.evaluation.correct() != nullptr && !result.evidence.items().empty()) {
     text += "\n" + diagnosis_for_terminal(result.diagnosis, result.evidence, {});
@@ -177,7 +182,7 @@ Json verdict_json(const VerdictContext& context, const EvaluateOneResult& result
     const std::string above = ceiling_note(result.diagnosis.fraction_of_ceiling);
     if (!above.empty()) json["ceiling_note"] = above;
   }
-  const Json measured = parsed(baselines_to_json(context.baselines));
+  const Json measured = parsed(baselines_to_json(result.baselines));
   json["baselines"] = JsonReader(measured).array("baselines");
   json["labels"] = result.labels;
   json["notes"] = std::move(notes);

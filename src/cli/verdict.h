@@ -7,7 +7,6 @@
 
 #include "base/json.h"
 #include "run/evaluate_one.h"
-#include "task/reference/baseline.h"
 
 namespace kernelpro {
 
@@ -18,7 +17,6 @@ struct VerdictContext {
   const Task* task = nullptr;
   TargetKind target = TargetKind::kCpu;
   Policy policy = Policy::kContract;
-  std::vector<Baseline> baselines;
   std::vector<std::string> notes;  // of the task: "runs at batch_size = 2048 instead of 4096"
 };
 

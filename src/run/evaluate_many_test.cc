@@ -2,7 +2,9 @@
 // Several kernels at once over fake compilers and evaluators; a PyTorch file over a real reference.
 #include <gtest/gtest.h>
 
-#include <set>
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -62,6 +64,36 @@ TEST(EvaluateMany, AgainstAnother) {
   ASSERT_TRUE(results) << results.error().text();
   EXPECT_DOUBLE_EQ((*results)[0].evaluation.correct()->versus->ratio, 2);
   EXPECT_FALSE((*results)[1].evaluation.correct()->versus) << "it is the same kernel";
+}
+
+// PyTorch is timed once, before anything else runs, on the case that stands for the task.
+TEST(EvaluateMany, BaselinesAreMeasuredFirst) {
+  FakeSettings fake = by_v();
+  std::vector<std::string> events;
+  fake.before_evaluate = [&] { events.emplace_back("evaluate"); };
+  const TargetMaker maker = [&](const Task& task, const StationSettings& settings) {
+    auto target = testing::fake_target(fake)(task, settings);
+    target->baselines = [&](const Task&, const Case& c, const BaselineOrder& order) {
+      events.push_back("baselines in " + c.name);
+      EXPECT_FALSE(order.compiled);
+      const Baseline eager{"eager", {c.name, 300, 299, 301, 20, "calls"}, ""};
+      return Result<std::vector<Baseline>>(std::vector<Baseline>{eager});
+    };
+    return target;
+  };
+  EvaluateManySettings settings;
+  settings.baselines = BaselineOrder{.compiled = false};
+  const Task task = fake_task();
+  const auto results = evaluate_many(task, {kernel_with("2"), kernel_with("4")}, settings, nullptr,
+                                     local_stations(maker));
+  ASSERT_TRUE(results) << results.error().text();
+  ASSERT_GE(events.size(), 3u);
+  EXPECT_EQ(events[0], "baselines in " + largest_timed(task, TargetKind::kCpu)->name);
+  EXPECT_EQ(std::count(events.begin(), events.end(), events[0]), 1);
+  for (const EvaluateOneResult& result : *results) {
+    ASSERT_EQ(result.baselines.size(), 1u);
+    EXPECT_EQ(result.baselines[0].timing.median_us, 300);
+  }
 }
 
 TEST(EvaluateMany, FaultyKnobsAreToldBeforeAnythingRuns) {

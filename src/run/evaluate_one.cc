@@ -102,6 +102,7 @@ class Judging {
   const EvaluateManySettings& settings_;
   const OnVerdict& on_verdict_;
   const std::optional<Candidate> against_;
+  std::vector<Baseline> baselines_;  // set before the threads start
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;  // guards what follows, and on_verdict_
   std::optional<Error> error_;
@@ -127,6 +128,7 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Here* here, bool compare
   Station* station = here->station;
   EvaluateOneResult result;
   result.candidate = candidates_[i];
+  result.baselines = baselines_;
   Order order;
   order.candidate = candidates_[i];
   if (compare) order.incumbent = against_;
@@ -175,13 +177,17 @@ void Judging::serve(Station* station, const std::string& gpu) {
 }
 
 Result<std::vector<EvaluateOneResult>> Judging::run(const Stations& stations) {
-  for (const Candidate& candidate : candidates_) (*stations.front())->begin(candidate, {});
+  Station& first = **stations.front();
+  if (settings_.baselines) {
+    KP_ASSIGN(baselines_, first.baselines(*settings_.baselines));
+  }
+  for (const Candidate& candidate : candidates_) first.begin(candidate, {});
   const std::vector<std::string>& gpus = settings_.station.gpus;
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < stations.size(); ++i) {
     threads.emplace_back([&, i] { serve(stations[i]->get(), gpus[i]); });
   }
-  serve(stations.front()->get(), settings_.station.gpu);
+  serve(&first, settings_.station.gpu);
   for (std::thread& thread : threads) thread.join();
   if (error_) return tl::unexpected<Error>(std::move(*error_));
   return std::move(results_);

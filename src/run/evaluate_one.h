@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/evaluation/baseline.h"
 #include "core/proposal/proposal.h"
 #include "core/task/task.h"
 #include "measure/station/local.h"
@@ -35,6 +36,7 @@ struct EvaluateOneResult {
   Evidence evidence;      // empty unless correct
   Diagnosis diagnosis;
   Machine machine;
+  std::vector<Baseline> baselines;  // PyTorch's times, if they were asked for
   std::vector<std::string> labels;  // of the verdict: the kernel's and the task's
   std::string gpu;                  // the GPU that judged it; "" = the first
   // Time spent, in milliseconds: "target" (machine, compilers, processes) and "prepare"
@@ -46,7 +48,8 @@ struct EvaluateOneResult {
 struct EvaluateManySettings {
   StationSettings station;            // `gpus`: one station each
   std::optional<KernelFile> against;  // what to compare with; default: the task's starting kernel
-  bool last = false;                  // the process exits afterwards (leave_children_behind)
+  std::optional<BaselineOrder> baselines;  // carried out first, while nothing else runs
+  bool last = false;                       // the process exits afterwards (leave_children_behind)
 };
 
 // Called as verdicts arrive, from one thread at a time, with the kernel's index in the list.

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/evaluation/baseline.h"
 #include "core/evaluation/evaluation.h"
 #include "run/store/held_out.h"
 #include "suite/measures.h"
 #include "suite/settings.h"
-#include "task/reference/baseline.h"
 
 namespace kernelpro {
 

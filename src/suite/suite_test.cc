@@ -9,9 +9,11 @@
 #include "base/json.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
+#include "run/store/store.h"
 #include "suite/report.h"
 #include "suite/testing.h"
 #include "suite/work.h"
+#include "task/open/open_task.h"
 #include "write/model/local_server.h"
 
 namespace kernelpro {
@@ -205,6 +207,48 @@ TEST(Bench, Faults) {
     EXPECT_TRUE(contains(exit.output, "next: ")) << exit.output;
     EXPECT_FALSE(exists(out)) << fault.message;
   }
+}
+
+// Asked for after the runs have ended, they are measured without running anything again.
+TEST(Bench, BaselinesAreMeasuredForARunThatHasEnded) {
+  const TempDir folder;
+  const std::string path = join(folder.path(), "relu.py");
+  ASSERT_TRUE(write_file(path,
+                         "import torch\nN = 4096\n"
+                         "class Model(torch.nn.Module):\n"
+                         "    def forward(self, x):\n"
+                         "        return torch.relu(x)\n"
+                         "def get_inputs():\n    return [torch.randn(N)]\n"
+                         "def get_init_inputs():\n    return []\n"));
+  auto opened = open_task(path, {});
+  if (!opened && opened.error().kind == ErrorKind::kEnvironment) {
+    GTEST_SKIP() << opened.error().message;
+  }
+  ASSERT_TRUE(opened) << opened.error().text();
+  SuiteSettings settings;
+  settings.directory = join(folder.path(), "out");
+  settings.tasks = {{"relu", path, 0, 0}};
+  settings.arms = {Arm()};
+  settings.baselines = true;
+  const std::string run = run_folder(settings, settings.arms[0], settings.tasks[0]);
+  RunHeader header;
+  header.task = opened->task;
+  header.machine.name = "a machine";
+  header.settings_json = "{}";
+  ASSERT_TRUE(Store::open(run, Store::Mode::kCreate, &header));
+  ASSERT_TRUE(write_ending(run, {"the budget is spent", false, {}}));
+  const auto worked = work_on(settings, {}, {});
+  ASSERT_TRUE(worked) << worked.error().text();
+  EXPECT_EQ(worked->ran, 1);
+  EXPECT_EQ(worked->broken, 0);
+  ASSERT_TRUE(has_baselines(run));
+  const std::vector<Baseline> baselines =
+      read_result(settings, settings.arms[0], settings.tasks[0]).baselines;
+  ASSERT_EQ(baselines.size(), 1u);
+  EXPECT_EQ(baselines[0].name, "eager");
+  EXPECT_EQ(baselines[0].error, "");
+  EXPECT_GT(baselines[0].timing.samples, 0);
+  EXPECT_EQ(baselines[0].timing.case_name, largest_timed(opened->task, TargetKind::kCpu)->name);
 }
 
 TaskResult finished(int level, int number, double speedup) {

@@ -10,15 +10,14 @@
 #include "base/files.h"
 #include "base/process/available_memory.h"
 #include "base/stop.h"
-#include "machine/gpu_lease.h"
 #include "measure/ceilings/ceilings.h"
+#include "measure/station/local.h"
 #include "report/report.h"
 #include "run/choices.h"
 #include "run/proposers.h"
 #include "run/store/lock.h"
 #include "run/store/store.h"
 #include "task/open/open_task.h"
-#include "task/reference/baseline.h"
 
 namespace kernelpro {
 
@@ -187,6 +186,7 @@ class Worker {
     RunSettings run = settings_of(*job.arm, settings_.run);
     run.directory = folder;
     run.gpu = open.gpu;
+    run.python = open.python;
     run.target = module ? open.target : choose_target(opened.task, settings_.target);
     if (proposer_of(run).replays) {
       run.replay_from = join(join(settings_.replay_suite, job.arm->name), job.task->name);
@@ -194,25 +194,19 @@ class Worker {
     return optimize(opened.task, run, observer, std::move(opened.module));
   }
 
-  // Times PyTorch alone on the scored case, if the task has a Module.
+  // Times PyTorch itself, if the task has a Module.
   Result<void> measure(const std::string& folder) {
     KP_ASSIGN(const auto store, Store::open(folder, Store::Mode::kRead));
     KP_ASSIGN(const auto header, store->header());
-    const Case* timed = nullptr;
-    for (const Case* c : cases_for(header.task, header.target)) {
-      if (c->timed) timed = c;
-    }
-    if (timed == nullptr || !header.task.module) return write_baselines(folder, {});
-    BaselineSettings settings;
+    if (!header.task.module) return write_baselines(folder, {});
+    StationSettings settings;
     settings.target = header.target;
     settings.python = settings_.python;
     settings.gpu = work_.gpu.empty() ? settings_.run.gpu : work_.gpu;
-    settings.machine = header.machine.name + ", " + header.machine.versions;
-    GpuLease lease;
-    if (settings.target == TargetKind::kCuda) {
-      KP_ASSIGN(lease, GpuLease::take(settings.gpu, 600));
-    }
-    KP_ASSIGN(const auto measured, measure_baselines(header.task, *timed, settings));
+    settings.candidates = false;
+    const Stations stations = local_stations()(header.task, settings);
+    if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
+    KP_ASSIGN(const auto measured, (*stations.front())->baselines({}));
     return write_baselines(folder, measured);
   }
 

@@ -271,15 +271,10 @@ int copies_wanted(double set_bytes, double l2_bytes, int sets) {
 }
 
 std::size_t largest_timed_case(const Task& task, const std::vector<CudaCase>& cases) {
-  std::size_t largest = cases.size();
-  double most = -1;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    const double bytes = compulsory_bytes(task, *cases[i].c);
-    if (!cases[i].c->timed || bytes <= most) continue;
-    largest = i;
-    most = bytes;
-  }
-  return largest;
+  const Case* largest = largest_timed(task, TargetKind::kCuda);
+  const auto at = std::find_if(cases.begin(), cases.end(),
+                               [&](const CudaCase& each) { return each.c == largest; });
+  return static_cast<std::size_t>(at - cases.begin());
 }
 
 Result<std::variant<Energy, Outcome>> measure_energy(CudaShop& shop, CudaWorker& worker,

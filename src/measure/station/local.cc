@@ -52,7 +52,9 @@ class LocalStation : public Station {
   }
 
   const Machine& machine() const override { return *target_.machine; }
-  std::string compiler() const override { return target_.compiler->describe(); }
+  std::string compiler() const override {
+    return target_.compiler != nullptr ? target_.compiler->describe() : "";
+  }
   std::string name() const override {
     return settings_.gpu.empty() ? "this machine" : "GPU " + settings_.gpu;
   }
@@ -65,6 +67,7 @@ class LocalStation : public Station {
     return built_of(candidate, workshop_->kernel(candidate));
   }
   Result<Measured> measure(const Order& order, const Phase& phase) override;
+  Result<std::vector<Baseline>> baselines(const BaselineOrder& order) override;
   Result<std::optional<Ceilings>> remeasure() override {
     if (!target_.remeasure) return std::optional<Ceilings>();
     KP_ASSIGN(const Machine machine, target_.remeasure());
@@ -168,6 +171,16 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
       observe(task_, settings_.target, &target_, subject, *measured.evaluation, counters);
   measured.phases_ms["evidence"] = watch.lap();
   return measured;
+}
+
+Result<std::vector<Baseline>> LocalStation::baselines(const BaselineOrder& order) {
+  const Case* standing = largest_timed(task_, settings_.target);
+  if (standing == nullptr) return std::vector<Baseline>();
+  if (!target_.baselines) {
+    return fail(ErrorKind::kBadInput, "this station only compiles: it times nothing",
+                "ask a station of a machine that can run the task");
+  }
+  return target_.baselines(task_, *standing, order);
 }
 
 // One target for each GPU, made in parallel.

@@ -61,6 +61,22 @@ std::optional<Order> order_from_json(const std::string& json) {
   return order;
 }
 
+std::string baseline_order_to_json(const BaselineOrder& order) {
+  return dump_json({{"compiled", order.compiled},
+                    {"seconds", order.seconds},
+                    {"timeout_s", order.timeout_s},
+                    {"cached", order.cached}});
+}
+
+std::optional<BaselineOrder> baseline_order_from_json(const std::string& json) {
+  const std::optional<Json> root = parse_json(json);
+  if (!root || !root->is_object()) return std::nullopt;
+  const JsonReader r(*root);
+  const BaselineOrder usual;
+  return BaselineOrder{r.flag("compiled", usual.compiled), r.real("seconds", usual.seconds),
+                       r.real("timeout_s", usual.timeout_s), r.flag("cached", usual.cached)};
+}
+
 std::string built_to_json(const Built& built) {
   Json json = {
       {"candidate", built.candidate}, {"code", built.code}, {"compile_ms", built.compile_ms}};

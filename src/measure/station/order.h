@@ -48,6 +48,15 @@ struct Order {
   std::optional<Evaluation> judged = {};
 };
 
+// Time PyTorch itself on the task's module, on the case that stands for the task (largest_timed).
+// No candidate takes part, and nothing needs to be prepared.
+struct BaselineOrder {
+  bool compiled = true;    // cuda: torch.compile too, which takes minutes
+  double seconds = 2;      // of timing per method, at most
+  double timeout_s = 300;  // per method, including torch.compile
+  bool cached = true;      // times that the station remembers will do
+};
+
 struct Measured {
   // nullopt: inspected alone, or ended from outside before there was one.
   std::optional<Evaluation> evaluation;
@@ -59,6 +68,8 @@ struct Measured {
 
 std::string order_to_json(const Order& order);
 std::optional<Order> order_from_json(const std::string& json);  // nullopt: damaged
+std::string baseline_order_to_json(const BaselineOrder& order);
+std::optional<BaselineOrder> baseline_order_from_json(const std::string& json);
 std::string built_to_json(const Built& built);
 std::optional<Built> built_from_json(const std::string& json);
 std::string measured_to_json(const Measured& measured);

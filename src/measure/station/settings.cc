@@ -15,6 +15,8 @@ std::string station_settings_to_json(const StationSettings& s) {
                     {"timing", s.timing},
                     {"gpu", s.gpu},
                     {"gpus", s.gpus},
+                    {"python", s.python},
+                    {"candidates", s.candidates},
                     {"include_dirs", s.include_dirs},
                     {"counters", counter_set_name(s.counters)},
                     {"profile_each", s.profile_each},
@@ -42,6 +44,8 @@ std::optional<StationSettings> station_settings_from_json(const std::string& tex
     s.timing = json.value("timing", s.timing);
     s.gpu = json.value("gpu", s.gpu);
     s.gpus = json.value("gpus", s.gpus);
+    s.python = json.value("python", s.python);
+    s.candidates = json.value("candidates", s.candidates);
     s.include_dirs = json.value("include_dirs", s.include_dirs);
     s.counters = counter_set_from_name(json.value("counters", "off")).value_or(CounterSet::kOff);
     s.profile_each = json.value("profile_each", s.profile_each);

@@ -25,6 +25,8 @@ struct StationSettings {
   bool timing = true;                     // false: verdicts only
   std::string gpu;                        // cuda: UUID or index; "" the first
   std::vector<std::string> gpus;          // cuda: several that measure in parallel, `gpu` first
+  std::string python;                     // interpreter of references and baselines; "" the usual
+  bool candidates = true;                 // false: none come, only orders for baselines
   std::vector<std::string> include_dirs;  // cuda: where candidates may include from
   // cuda: hardware counters of each new best candidate, or of each that is judged alone.
   CounterSet counters = CounterSet::kOff;

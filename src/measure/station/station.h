@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A place where the candidates of one task are built, judged, timed and profiled. Everything that
-// measures goes through one: searches, `evaluate`, MCP sessions, confirmations, held-out cases.
+// measures goes through one: searches, `evaluate`, MCP sessions, confirmations, held-out cases,
+// PyTorch's own times.
 // Orders and answers are plain values (measure/station/order.h); callbacks only report progress.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/evaluation/baseline.h"
 #include "core/machine/machine.h"
 #include "core/task/task.h"
 #include "measure/station/order.h"
@@ -27,7 +29,7 @@ class Station {
 
   // The machine as it was when the station was opened. Safe from any thread.
   virtual const Machine& machine() const = 0;
-  virtual std::string compiler() const = 0;  // "g++ 12.2.0 -O3 -march=native"
+  virtual std::string compiler() const = 0;  // "g++ 12.2.0 -O3 -march=native"; "" = none
   virtual std::string name() const = 0;      // for messages: "GPU 1"
 
   // Builds and runs the references. Fails as Evaluator::prepare does.
@@ -45,6 +47,12 @@ class Station {
   // REQUIRES: prepared. One at a time, on any thread. An Error is always the fault of the machine,
   // or of an incumbent that no longer compiles. Honours this thread's CancelScope (base/cancel.h).
   virtual Result<Measured> measure(const Order& order, const Phase& phase) = 0;
+
+  // Times PyTorch on the task's module; blocks, for minutes if it remembers nothing. Needs no
+  // preparation. Empty if the task has no timed case. Fails with kBadInput for a task without a
+  // Module, with kEnvironment without a usable PyTorch or GPU; a method that fails says so in its
+  // `error`. Not during `measure`.
+  virtual Result<std::vector<Baseline>> baselines(const BaselineOrder& order) = 0;
 
   // Measures the machine's ceilings again; nullopt where that would disturb other stations. Not
   // during `measure`.

@@ -77,6 +77,27 @@ TEST(Station, AnOrderSurvivesTheWire) {
   EXPECT_FALSE(order_from_json(order_to_json(order)));
 }
 
+TEST(Station, AnOrderForBaselinesSurvivesTheWire) {
+  const BaselineOrder order{false, 0.5, 20, false};
+  const auto back = baseline_order_from_json(baseline_order_to_json(order));
+  ASSERT_TRUE(back);
+  EXPECT_FALSE(back->compiled);
+  EXPECT_EQ(back->seconds, 0.5);
+  EXPECT_EQ(back->timeout_s, 20);
+  EXPECT_FALSE(back->cached);
+  const auto usual = baseline_order_from_json("{}");
+  ASSERT_TRUE(usual);
+  EXPECT_EQ(baseline_order_to_json(*usual), baseline_order_to_json({}));
+  EXPECT_FALSE(baseline_order_from_json("3"));
+}
+
+TEST(Station, OneThatOnlyCompilesTimesNoPyTorch) {
+  Opened opened(fake_station(by_v()));
+  const auto refused = opened.station().baselines({});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kBadInput);
+}
+
 TEST(Station, SettingsSurviveTheWire) {
   StationSettings s;
   s.target = TargetKind::kCuda;
@@ -87,6 +108,8 @@ TEST(Station, SettingsSurviveTheWire) {
   s.redraw = s.profile_each = true;
   s.gpu = "1";
   s.gpus = {"1", "0"};
+  s.python = "/opt/python/bin/python3";
+  s.candidates = false;
   s.include_dirs = {"/opt/cutlass"};
   s.counters = CounterSet::kFull;
   s.jobs = 2;

@@ -7,7 +7,9 @@
 
 #include "base/files.h"
 #include "build/build.h"
+#include "machine/gpu_lease.h"
 #include "measure/ceilings/ceilings.h"
+#include "measure/station/baselines.h"
 #include "profile/code/disassemble.h"
 #include "profile/collect/collect.h"
 
@@ -25,6 +27,12 @@ struct ToolsBegun {
 
 namespace {
 
+constexpr double kLeaseSeconds = 600;  // for another process to finish with the GPU
+
+Result<Machine> describe_machine(TargetKind kind, CeilingsWanted wanted) {
+  return kind == TargetKind::kCpu ? describe_cpu_machine(wanted) : describe_cuda_machine(wanted);
+}
+
 Result<std::unique_ptr<Compiler>> make_compiler(TargetKind kind, const Machine& machine,
                                                 std::vector<std::string> include_dirs) {
   CompileSettings settings;
@@ -34,10 +42,26 @@ Result<std::unique_ptr<Compiler>> make_compiler(TargetKind kind, const Machine& 
 }
 
 Result<Tools> make_tools(TargetKind kind, const std::vector<std::string>& include_dirs) {
-  KP_ASSIGN(auto machine,
-            kind == TargetKind::kCpu ? describe_cpu_machine() : describe_cuda_machine());
+  KP_ASSIGN(auto machine, describe_machine(kind, CeilingsWanted::kAny));
   KP_ASSIGN(auto compiler, make_compiler(kind, machine, include_dirs));
   return Tools{std::move(machine), std::move(compiler), nullptr};
+}
+
+// PyTorch on this machine. It gets the GPU to itself.
+auto baselines_on(const Machine& machine, const StationSettings& settings) {
+  BaselinePlace place;
+  place.target = settings.target;
+  place.python = settings.python;
+  place.gpu = settings.gpu;
+  place.machine = machine.name + ", " + machine.versions;
+  return [place](const Task& task, const Case& c,
+                 const BaselineOrder& order) -> Result<std::vector<Baseline>> {
+    GpuLease lease;
+    if (place.target == TargetKind::kCuda) {
+      KP_ASSIGN(lease, GpuLease::take(place.gpu, kLeaseSeconds));
+    }
+    return time_baselines(task, c, order, place);
+  };
 }
 
 // Marks timing as missing: nothing was run.
@@ -60,9 +84,15 @@ Result<Target> make_target(const Task& task, const StationSettings& settings,
                            std::shared_ptr<ModuleReference> module, const ToolsAhead& ahead) {
   const bool cpu = settings.target == TargetKind::kCpu;
   Target target;
+  if (!settings.candidates) {
+    KP_ASSIGN(Machine machine, describe_machine(settings.target, CeilingsWanted::kAny));
+    target.baselines = baselines_on(machine, settings);
+    target.machine = std::make_unique<Machine>(std::move(machine));
+    return target;
+  }
   target.module = std::move(module);
   if (task.module && target.module == nullptr) {
-    KP_ASSIGN(target.module, restart_module(task, settings.target, settings.gpu));
+    KP_ASSIGN(target.module, restart_module(task, settings.target, settings.gpu, settings.python));
   }
   const bool ready = ahead != nullptr && ahead->tools.valid();
   KP_ASSIGN(Tools tools,
@@ -89,12 +119,12 @@ Result<Target> make_target(const Task& task, const StationSettings& settings,
   evaluate.ahead = std::move(tools.processes);
   KP_ASSIGN(target.evaluator, cpu ? make_cpu_evaluator(task, *target.machine, evaluate)
                                   : make_cuda_evaluator(task, *target.machine, evaluate));
+  target.baselines = baselines_on(*target.machine, settings);
   target.collect = collect_evidence;
   // On several GPUs, others are being timed meanwhile.
   if (cpu || settings.gpus.size() < 2) {
-    target.remeasure = [cpu] {
-      return cpu ? describe_cpu_machine(CeilingsWanted::kAgain)
-                 : describe_cuda_machine(CeilingsWanted::kAgain);
+    target.remeasure = [kind = settings.target] {
+      return describe_machine(kind, CeilingsWanted::kAgain);
     };
   }
   return target;
@@ -177,13 +207,14 @@ Evidence observe(const Task& task, TargetKind kind, Target* target, const Subjec
 
 Evidence inspect(const Task& task, TargetKind kind, const Target& target, const Subject& subject) {
   const std::vector<const Case*> cases = cases_for(task, kind);
-  const auto rank = [&](const Case* c) { return std::pair(c->timed, compulsory_bytes(task, *c)); };
-  const auto chosen = std::max_element(
-      cases.begin(), cases.end(), [&](const Case* a, const Case* b) { return rank(a) < rank(b); });
-  if (chosen == cases.end()) return {};
-  const Binary& binary = subject.binaries[static_cast<std::size_t>(chosen - cases.begin())];
-  return without_timing(target.collect(task, **chosen, *target.machine, binary, Evaluation(), {}),
-                        target.machine->arch);
+  if (cases.empty()) return {};
+  const Case* largest = largest_timed(task, kind);
+  const auto timed = std::find(cases.begin(), cases.end(), largest);
+  const std::size_t at =
+      timed != cases.end() ? static_cast<std::size_t>(timed - cases.begin()) : cases.size() - 1;
+  return without_timing(
+      target.collect(task, *cases[at], *target.machine, subject.binaries[at], Evaluation(), {}),
+      target.machine->arch);
 }
 
 }  // namespace kernelpro

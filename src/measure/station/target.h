@@ -26,11 +26,15 @@ struct Target {
   // cases) and own it; the evaluator borrows it.
   std::shared_ptr<ModuleReference> module;
   std::unique_ptr<Machine> machine;
-  std::shared_ptr<Compiler> compiler;
+  std::shared_ptr<Compiler> compiler;       // null: no candidates (StationSettings::candidates)
   std::unique_ptr<Compiler> host_compiler;  // cuda only: builds reference.cpp
-  std::unique_ptr<Evaluator> evaluator;     // null: compiles only
+  std::unique_ptr<Evaluator> evaluator;     // null: judges none
   // Remeasures the machine's ceilings; if empty, they never change.
   std::function<Result<Machine>()> remeasure;
+  // PyTorch's own times on a case (measure/station/baselines.h), under the GPU's lease; if empty,
+  // there are none to be had here.
+  std::function<Result<std::vector<Baseline>>(const Task&, const Case&, const BaselineOrder&)>
+      baselines;
   // As collect_evidence (profile/collect/collect.h).
   std::function<Evidence(const Task&, const Case&, const Machine&, const Binary&, const Evaluation&,
                          const CallFacts&)>
@@ -68,8 +72,8 @@ std::function<void(const Subject&)> disassemble_ahead(const Task& task, TargetKi
 // `counters`: the GPU's counters to collect for it now.
 Evidence observe(const Task& task, TargetKind kind, Target* target, const Subject& subject,
                  const Evaluation& evaluation, CounterSet counters = CounterSet::kOff);
-// What the machine code of a candidate shows that was not run, in the timed case that moves the
-// most bytes.
+// What the machine code of a candidate shows that was not run, in the case that stands for the task
+// (largest_timed); where none is timed, in the last.
 Evidence inspect(const Task& task, TargetKind kind, const Target& target, const Subject& subject);
 
 }  // namespace kernelpro

@@ -191,6 +191,7 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
   }
   ticket.phase("opening the task");
   RunSettings settings;
+  settings.python = settings_.python;
   KP_ASSIGN(auto opened, open(key, &settings.target));
   // "auto" may resolve to a target that a client named before.
   const Key resolved{key.path, std::string(target_name(settings.target)), key.precision};

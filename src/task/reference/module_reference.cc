@@ -247,9 +247,11 @@ Result<std::unique_ptr<ModuleReference>> ModuleReference::start(const ReferenceS
 }
 
 Result<std::unique_ptr<ModuleReference>> restart_module(const Task& task, TargetKind target,
-                                                        const std::string& gpu) {
+                                                        const std::string& gpu,
+                                                        const std::string& python) {
   KP_ASSERT(task.module.has_value());
   ReferenceSettings settings;
+  settings.python = python;
   settings.target = target;
   settings.gpu = gpu;
   if (!task.module->path.empty()) settings.folder = dirname(absolute(task.module->path));

@@ -131,8 +131,9 @@ class ModuleReference {
 };
 
 // Starts a reference for a task opened earlier, from the source stored in the task; the file may be
-// gone. REQUIRES: task.module.
+// gone. `python`: as ReferenceSettings::python. REQUIRES: task.module.
 Result<std::unique_ptr<ModuleReference>> restart_module(const Task& task, TargetKind target,
-                                                        const std::string& gpu);
+                                                        const std::string& gpu,
+                                                        const std::string& python = "");
 
 }  // namespace kernelpro

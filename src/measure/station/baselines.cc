@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "task/reference/baseline.h"
+#include "measure/station/baselines.h"
 
 #include <optional>
 
@@ -20,16 +20,16 @@ namespace {
 constexpr double kStartTimeout = 120;  // importing torch on a cold machine
 constexpr const char* kVersion = "baseline-2";
 
-std::vector<std::string> kinds_of(const BaselineSettings& settings) {
-  if (settings.target == TargetKind::kCpu) return {"eager"};
-  if (!settings.compiled) return {"eager", "graph"};
+std::vector<std::string> kinds_of(const BaselineOrder& order, TargetKind target) {
+  if (target == TargetKind::kCpu) return {"eager"};
+  if (!order.compiled) return {"eager", "graph"};
   return {"eager", "graph", "compile", "max-autotune"};
 }
 
 class Process {
  public:
-  Process(const BaselineSettings& settings, std::string folder)
-      : settings_(settings), folder_(std::move(folder)) {}
+  Process(const BaselinePlace& place, std::string folder)
+      : place_(place), folder_(std::move(folder)) {}
 
   // The process's answer; an Error if none can be started. If the process dies, `lost` says how,
   // and the next call starts another.
@@ -56,14 +56,14 @@ class Process {
 
  private:
   Result<void> start() {
-    KP_ASSIGN(process_, module_process({"baseline", settings_.python, settings_.target,
-                                        settings_.gpu, folder_, settings_.memory_bytes}));
+    KP_ASSIGN(process_, module_process({"baseline", place_.python, place_.target, place_.gpu,
+                                        folder_, place_.memory_bytes}));
     limits_ = process_.command.limits;
     KP_ASSIGN(child_, Child::start(process_.command));
     return {};
   }
 
-  const BaselineSettings& settings_;
+  const BaselinePlace& place_;
   const std::string folder_;  // of the module's file
   ModuleProcess process_;     // its scratch folder outlives the child
   Child child_;
@@ -88,35 +88,37 @@ Timing timing_of(const Json& answer, const Case& c) {
   return timing;
 }
 
-std::string cache_path(const Task& task, const Case& c, const BaselineSettings& settings,
-                       const std::string& torch) {
+std::string cache_path(const Task& task, const Case& c, const BaselineOrder& order,
+                       const BaselinePlace& place, const std::string& torch) {
   std::string dims;
   for (const auto& [name, value] : c.dims) dims += name + "=" + std::to_string(value) + " ";
   const std::string key =
       hash_hex({kVersion, task.content_hash(), c.name, dims, precision_name(task.precision),
-                target_name(settings.target), settings.machine, settings.gpu, torch,
-                settings.compiled ? "compiled" : "plain"});
+                target_name(place.target), place.machine, place.gpu, torch,
+                order.compiled ? "compiled" : "plain"});
   return join(join(cache_dir(), "baselines"), key + ".json");
 }
 
 }  // namespace
 
-Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
-                                                const BaselineSettings& settings) {
+Result<std::vector<Baseline>> time_baselines(const Task& task, const Case& c,
+                                             const BaselineOrder& order,
+                                             const BaselinePlace& place) {
   if (!task.module) {
     return fail(ErrorKind::kBadInput, "the task " + task.name + " has no PyTorch module",
                 "baselines are PyTorch's own times; give the task as a .py file with Model");
   }
-  KP_ASSIGN(const PythonFacts python, find_python(settings.python));
-  const std::string path = cache_path(task, c, settings, python.torch_version);
-  if (settings.cached && exists(path)) {
+  KP_ASSIGN(const PythonFacts python, find_python(place.python));
+  const std::string path = cache_path(task, c, order, place, python.torch_version);
+  const std::vector<std::string> kinds = kinds_of(order, place.target);
+  if (order.cached && exists(path)) {
     const Result<std::string> text = read_file(path, 1 << 20);
     const std::vector<Baseline> known = text ? baselines_from_json(*text) : std::vector<Baseline>();
-    if (known.size() == kinds_of(settings).size()) return known;
+    if (known.size() == kinds.size()) return known;
   }
   const std::string& file = task.module->path;
-  Process process(settings, file.empty() ? "" : dirname(absolute(file)));
-  KP_ASSIGN(const double timeout_s, module_seconds(settings.timeout_s));
+  Process process(place, file.empty() ? "" : dirname(absolute(file)));
+  KP_ASSIGN(const double timeout_s, module_seconds(order.timeout_s));
   std::string lost;
   KP_ASSIGN(const std::optional<Json> hello, process.ask({{"do", "hello"}}, kStartTimeout, &lost));
   if (!hello) {
@@ -124,7 +126,7 @@ Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
                 "run `" + python.interpreter + " -c \"import torch\"` and fix what it reports");
   }
   std::vector<Baseline> baselines;
-  for (const std::string& kind : kinds_of(settings)) {
+  for (const std::string& kind : kinds) {
     lost.clear();
     KP_ASSIGN(const std::optional<Json> answer,
               process.ask({{"do", "time"},
@@ -133,7 +135,7 @@ Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
                            {"dims", c.dims},
                            {"precision", precision_name(task.precision)},
                            {"kind", kind},
-                           {"seconds", settings.seconds}},
+                           {"seconds", order.seconds}},
                           timeout_s, &lost));
     Baseline baseline;
     baseline.name = kind;
@@ -150,47 +152,11 @@ Result<std::vector<Baseline>> measure_baselines(const Task& task, const Case& c,
     }
     baselines.push_back(std::move(baseline));
   }
-  if (settings.cached) {
+  if (order.cached) {
     KP_TRY(make_dirs(dirname(path)));
     KP_TRY(write_file(path, baselines_to_json(baselines)));
   }
   return baselines;
-}
-
-std::string baselines_to_json(const std::vector<Baseline>& baselines) {
-  Json all = Json::array();
-  for (const Baseline& b : baselines) {
-    all.push_back({{"name", b.name},
-                   {"error", b.error},
-                   {"case", b.timing.case_name},
-                   {"method", b.timing.method},
-                   {"median_us", b.timing.median_us},
-                   {"low_us", b.timing.low_us},
-                   {"high_us", b.timing.high_us},
-                   {"samples", b.timing.samples}});
-  }
-  return dump_json({{"baselines", all}});
-}
-
-std::vector<Baseline> baselines_from_json(const std::string& json) {
-  const std::optional<Json> root = parse_json(json);
-  std::vector<Baseline> result;
-  if (!root || !root->is_object()) return result;
-  for (const Json& item : JsonReader(*root).array("baselines")) {
-    if (!item.is_object()) return {};
-    const JsonReader r(item);
-    Baseline b;
-    b.name = r.text("name");
-    b.error = r.text("error");
-    b.timing = {r.text("case"),
-                r.real("median_us"),
-                r.real("low_us"),
-                r.real("high_us"),
-                static_cast<int>(r.integer("samples")),
-                r.text("method")};
-    result.push_back(std::move(b));
-  }
-  return result;
 }
 
 }  // namespace kernelpro
