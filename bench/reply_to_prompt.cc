@@ -49,6 +49,10 @@ Result<TargetMaker> target() {
   return TargetMaker([plain, evidence](const Task& task, const StationSettings& settings) {
     auto made = plain(task, settings);
     if (made) {
+      Ceilings& ceilings = made->machine->ceilings;  // of the GPU in the recording
+      ceilings.copy_bytes_per_s = evidence->get("ceiling.copy_bandwidth").value_or(0);
+      ceilings.fma_flops_per_s = evidence->get("ceiling.fma_rate").value_or(0);
+      ceilings.tensor_flops_per_s = evidence->get("ceiling.tensor_rate").value_or(0);
       made->collect = [evidence](const Task&, const Case&, const Machine&, const Binary&,
                                  const Evaluation&, const CallFacts&) { return *evidence; };
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "base/clock.h"
 #include "base/files.h"
@@ -163,14 +164,16 @@ int run_evaluate(const Options& options) {
   context.policy = settings.station.policy;
   context.notes = opened.notes;
   const bool json = options.flag("--json");
-  bool first = true;
+  std::set<std::size_t> shown;
   const auto show = [&](std::size_t i, const EvaluateOneResult& result) {
     if (json) return;
     VerdictContext its = context;
     its.kernel = kernels[i].path;
-    std::printf("%s%s", first ? "" : "\n", verdict_text(its, result).c_str());
+    const char* gap = shown.empty() ? "" : "\n";
+    const bool anew = !shown.insert(i).second;
+    const std::string text = anew ? diagnosed_anew_text(its, result) : verdict_text(its, result);
+    std::printf("%s%s", gap, text.c_str());
     std::fflush(stdout);
-    first = false;
   };
   std::vector<EvaluateOneResult> results = require(evaluate_many(
       opened.task, kernels, settings, show, local_stations(std::move(opened.module), tools)));

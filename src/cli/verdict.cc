@@ -147,6 +147,13 @@ std::string verdict_text(const VerdictContext& context, const EvaluateOneResult&
   return printable(text);
 }
 
+std::string diagnosed_anew_text(const VerdictContext& context, const EvaluateOneResult& result) {
+  return printable(context.kernel +
+                   ": the machine's ceilings were measured again and are higher than when this "
+                   "kernel was judged\n\n" +
+                   diagnosis_for_terminal(result.diagnosis, result.evidence, {}));
+}
+
 Json verdict_json(const VerdictContext& context, const EvaluateOneResult& result) {
   const Evaluation& evaluation = result.evaluation;
   Json json = {{"schema", 1},

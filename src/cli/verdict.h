@@ -22,6 +22,9 @@ struct VerdictContext {
 
 // Human-readable lines: the verdict first, then times, comparisons, labels, findings.
 std::string verdict_text(const VerdictContext& context, const EvaluateOneResult& result);
+// The diagnosis again, of a kernel that was shown before its machine's ceilings were measured
+// again.
+std::string diagnosed_anew_text(const VerdictContext& context, const EvaluateOneResult& result);
 Json verdict_json(const VerdictContext& context, const EvaluateOneResult& result);
 
 }  // namespace kernelpro

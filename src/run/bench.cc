@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "core/evidence/metrics.h"
+#include "core/evidence/rates.h"
 #include "diagnose/diagnose.h"
-#include "profile/collect/collect.h"
 #include "run/standing.h"
 #include "run/store/tool_record.h"
 
@@ -70,6 +70,14 @@ Result<std::vector<StoredCandidate>> Bench::restore() {
     ledger_.record(std::move(brief));
   }));
   facts_not_told_ = static_cast<std::size_t>(ledger_.evaluations());
+  KP_ASSIGN(const auto header, parts_.store->header());
+  machine_.ceilings = header.machine.ceilings;
+  if (parts_.station != nullptr) {
+    const Ceilings& here = parts_.station->machine().ceilings;
+    if (better_than(here, machine_.ceilings)) {
+      KP_TRY(adopt(best_known(machine_.ceilings, here)));
+    }
+  }
   return parts_.store->waiting();
 }
 
@@ -159,6 +167,7 @@ Result<Measured> Bench::measured_before(std::int64_t twin, const Built& built) {
   KP_ASSIGN(StoredCandidate stored, parts_.store->candidate(twin, true));
   Measured measured;
   measured.evidence = std::move(stored.evidence);
+  measured.evidence.forget(Family::kCeilings);  // as a station answers
   Evaluation& evaluation = measured.evaluation.emplace(std::move(stored.known.evaluation));
   evaluation.compile_ms = built.compile_ms;
   evaluation.run_ms = 0;
@@ -229,6 +238,7 @@ Result<std::optional<Bench::Verdict>> Bench::evaluate(Known known) {
   return finish(std::move(known), std::move(*measured));
 }
 
+// Takes over better ceilings and diagnoses everything anew that was diagnosed at others.
 Result<void> Bench::adopt(const Ceilings& ceilings) {
   ++revisions_;
   machine_.ceilings = ceilings;
@@ -237,20 +247,16 @@ Result<void> Bench::adopt(const Ceilings& ceilings) {
     if (known->evaluation.correct() == nullptr) continue;
     KP_ASSIGN(auto whole, parts_.store->candidate(known->id, true));
     if (whole.evidence.items().empty()) continue;
-    Store::Revision revision{known->id, std::move(whole.evidence), {}};
-    set_ceilings(machine_, &revision.evidence);
-    revision.diagnosis = diagnose_with(revision.evidence, record_);
-    revisions.push_back(std::move(revision));
+    set_ceilings(machine_, &whole.evidence);
+    revisions.push_back({known->id, diagnose_with(whole.evidence, record_), {}});
   }
-  KP_TRY(parts_.store->revise(machine_, revisions));
-  for (Store::Revision& each : revisions) {
-    ledger_.revise(each.id, each.diagnosis);
-    if (raw()) evidence_[each.id] = std::move(each.evidence);
-  }
+  KP_TRY(parts_.store->revise(revisions, &machine_));
+  for (const Store::Revision& each : revisions) ledger_.revise(each.id, each.diagnosis);
+  evidence_.clear();
   return {};
 }
 
-// Has the ceilings remeasured if this evidence casts doubt on them.
+// Puts the ceilings into new evidence, and has them remeasured if it casts doubt on them.
 Result<void> Bench::check(Evidence* evidence) {
   Station* station = parts_.station;
   Machine machine = machine_;
@@ -266,7 +272,7 @@ Result<std::optional<Bench::Verdict>> Bench::finish(Known known, Measured measur
   forget(id);
   if (!measured.evaluation) return std::optional<Verdict>();
   known.evaluation = std::move(*measured.evaluation);
-  Evidence& evidence = measured.evidence;
+  Evidence evidence = measured.evidence;  // the station's goes into the store
   if (!evidence.items().empty()) KP_TRY(check(&evidence));
   if (known.evaluation.correct() != nullptr) {
     known.diagnosis = diagnose_with(evidence, record_);
@@ -275,9 +281,9 @@ Result<std::optional<Bench::Verdict>> Bench::finish(Known known, Measured measur
   }
   KP_ASSIGN(const auto step, step_of(known));
   KP_ASSIGN(auto taught, fact(known));
-  KP_TRY(parts_.store->finish(id, known.evaluation, evidence, known.diagnosis, parts_.elapsed_s(),
-                              step ? &*step : nullptr));
-  if (raw()) evidence_[id] = evidence;
+  KP_TRY(parts_.store->finish(id, known.evaluation, measured.evidence, known.diagnosis,
+                              parts_.elapsed_s(), step ? &*step : nullptr));
+  if (raw()) evidence_[id] = std::move(evidence);
   if (!known.evaluation.code.empty()) by_code_.emplace(known.evaluation.code, id);
   Verdict verdict;
   if (step) verdict.note = learn(*step);
@@ -306,12 +312,10 @@ Result<bool> Bench::profile(std::int64_t id, Station* station) {
   KP_ASSIGN(Measured measured, outside([&] { return station->measure(order, parts_.phase); }));
   profiling_s_ += real_clock().now_s() - from;
   if (!has_counters(measured.evidence)) return false;
-  set_ceilings(machine_, &measured.evidence);
-  Store::Revision revision{id, std::move(measured.evidence), {}};
-  revision.diagnosis = diagnose_with(revision.evidence, record_);
-  KP_TRY(parts_.store->revise(machine_, {revision}));
-  ledger_.revise(id, revision.diagnosis);
-  if (raw()) evidence_[id] = std::move(revision.evidence);
+  const Diagnosis diagnosis = diagnose_with(at_ceilings(machine_, measured.evidence), record_);
+  KP_TRY(parts_.store->revise({{id, diagnosis, std::move(measured.evidence)}}));
+  ledger_.revise(id, diagnosis);
+  evidence_.erase(id);
   return true;
 }
 

@@ -42,7 +42,8 @@ class Bench {
   explicit Bench(BenchParts parts);
 
   // Rebuilds the ledger from the store, in the order of evaluation and in brief, and returns the
-  // stored candidates that were never evaluated. The store must outlive this.
+  // stored candidates that were never evaluated. The machine has the run's ceilings from then on,
+  // or the station's where these are better. The store must outlive this.
   Result<std::vector<StoredCandidate>> restore();
 
   struct Verdict {
@@ -67,10 +68,7 @@ class Bench {
 
   // The machine as known now; its ceilings improve once they are measured again.
   const Machine* machine() const { return &machine_; }
-  // Takes over better ceilings and updates the machine and everything stored and recorded about
-  // earlier candidates.
-  Result<void> adopt(const Ceilings& ceilings);
-  // How many times that happened: diagnoses of earlier candidates changed with it.
+  // How many times its ceilings improved: diagnoses of earlier candidates changed with it.
   int revisions() const { return revisions_; }
 
   // Profiles a correct candidate that was never profiled, since others are to be derived from it,
@@ -106,6 +104,7 @@ class Bench {
   double outside_s() const { return outside_s_; }
 
  private:
+  Result<void> adopt(const Ceilings& ceilings);
   Result<void> check(Evidence* evidence);
   Result<Measured> measured_before(std::int64_t twin, const Built& built);
   double fastest_source_us() const;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "core/evidence/rates.h"
 #include "diagnose/roofline/roofline.h"
-#include "profile/collect/collect.h"
 
 namespace kernelpro {
 
@@ -20,16 +20,26 @@ void CeilingWatch::measured(const Evidence& evidence) {
   accepted_ = std::max(accepted_, roofline(evidence).beats());
 }
 
-bool check_ceilings(const Remeasure& remeasure, CeilingWatch* watch, const Ceilings& then,
+Ceilings best_known(const Ceilings& a, const Ceilings& b) {
+  Ceilings best = better_of(a, b);
+  best.rounds = std::max(a.rounds, b.rounds);  // the later ones include the earlier ones
+  return best;
+}
+
+bool check_ceilings(const Remeasure& remeasure, CeilingWatch* watch, const Ceilings& here,
                     Machine* machine, Evidence* evidence) {
-  if (better_than(machine->ceilings, then)) set_ceilings(*machine, evidence);
-  if (!remeasure || !watch->wants(*evidence, machine->ceilings)) return false;
-  const auto again = remeasure();
-  if (again && !*again) return false;
   const Ceilings before = machine->ceilings;
-  if (again) machine->ceilings = better_of(before, **again);
+  if (better_than(here, before)) machine->ceilings = best_known(before, here);
   set_ceilings(*machine, evidence);
-  watch->measured(*evidence);
+  if (remeasure && watch->wants(*evidence, machine->ceilings)) {
+    const auto again = remeasure();
+    const bool impossible = again && !*again;
+    if (again && *again) machine->ceilings = better_of(machine->ceilings, **again);
+    if (!impossible) {
+      set_ceilings(*machine, evidence);
+      watch->measured(*evidence);
+    }
+  }
   return better_than(machine->ceilings, before);
 }
 

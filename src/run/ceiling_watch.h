@@ -30,12 +30,16 @@ class CeilingWatch {
   double accepted_ = 1;  // how far ceilings were exceeded after remeasuring
 };
 
-// For new evidence of a station. Puts the machine's ceilings into it where they are better than the
-// station's, `then`. If it is a reason to doubt them, has them remeasured (Station::remeasure), and
-// puts the better ones into both; a measurement that fails or is not possible changes nothing. True
-// when a rate improved or the ceilings are now known to be undisturbed.
+// The best of two measurements of one machine, of which one may include the other.
+Ceilings best_known(const Ceilings& a, const Ceilings& b);
+
 using Remeasure = std::function<Result<std::optional<Ceilings>>()>;
-bool check_ceilings(const Remeasure& remeasure, CeilingWatch* watch, const Ceilings& then,
+// Puts ceilings into a station's new evidence: the best known, of the machine and of the station,
+// `here`. If the evidence is a reason to doubt them, has them remeasured (Station::remeasure); a
+// measurement that fails or is not possible changes nothing. True when those of `machine` are
+// better now: a rate improved, or they are known to be undisturbed. What was diagnosed earlier is
+// then diagnosed anew.
+bool check_ceilings(const Remeasure& remeasure, CeilingWatch* watch, const Ceilings& here,
                     Machine* machine, Evidence* evidence);
 
 }  // namespace kernelpro

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
@@ -94,6 +95,39 @@ TEST(EvaluateMany, BaselinesAreMeasuredFirst) {
     ASSERT_EQ(result.baselines.size(), 1u);
     EXPECT_EQ(result.baselines[0].timing.median_us, 300);
   }
+}
+
+// Then all kernels of a command are shown at the same ceilings.
+TEST(EvaluateMany, ABetterCeilingAppliesToKernelsThatWereJudgedBefore) {
+  constexpr double kBytes = 524288;  // that the largest case moves
+  FakeSettings fake = by_v();
+  fake.copy_bytes_per_s = 1e10;  // measured under load: V = 4 moves the bytes in 25 us
+  fake.remeasure = [] {
+    Machine machine;
+    machine.ceilings.copy_bytes_per_s = 4e10;
+    return Result<Machine>(machine);
+  };
+  std::vector<std::pair<std::size_t, double>> shown;  // which, and at what share of the ceiling
+  const auto results = evaluate_many(
+      fake_task(), {kernel_with("1"), kernel_with("16"), kernel_with("4")}, {},
+      [&](std::size_t i, const EvaluateOneResult& result) {
+        shown.emplace_back(i, result.diagnosis.fraction_of_ceiling);
+      },
+      fake_station(fake));
+  ASSERT_TRUE(results) << results.error().text();
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[0].first, 0u);
+  EXPECT_NEAR(shown[0].second, kBytes / 100e-6 / 1e10, 1e-6);
+  EXPECT_EQ(shown[1].first, 1u);
+  EXPECT_EQ(shown[2].first, 2u);
+  EXPECT_NEAR(shown[2].second, kBytes / 25e-6 / 4e10, 1e-6);
+  EXPECT_EQ(shown[3].first, 0u) << "shown again; the one that does not compile has no ceiling";
+  EXPECT_NEAR(shown[3].second, kBytes / 100e-6 / 4e10, 1e-6);
+  for (const EvaluateOneResult& result : *results) {
+    EXPECT_EQ(result.machine.ceilings.copy_bytes_per_s, 4e10);
+  }
+  EXPECT_EQ((*results)[0].evidence.get("ceiling.copy_bandwidth"), 4e10);
+  EXPECT_NEAR((*results)[0].diagnosis.fraction_of_ceiling, kBytes / 100e-6 / 4e10, 1e-6);
 }
 
 TEST(EvaluateMany, FaultyKnobsAreToldBeforeAnythingRuns) {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "core/candidate/knobs.h"
 #include "core/candidate/requirements.h"
+#include "core/evidence/rates.h"
 #include "diagnose/diagnose.h"
 #include "measure/judge/evaluator.h"
 #include "run/ceiling_watch.h"
@@ -90,7 +91,9 @@ class Judging {
     Machine machine;  // with the best ceilings known
     CeilingWatch watch;
   };
-  Result<EvaluateOneResult> judge(std::size_t i, Here* here, bool compare) const;
+  Result<EvaluateOneResult> judge(std::size_t i, Here* here, bool compare, bool* better) const;
+  void finish(std::size_t i, EvaluateOneResult result, const Here& here, bool better);
+  void diagnose_at(const Machine& machine, EvaluateOneResult* result) const;
   bool comparable(Station* station) const;
   void give_up(Error error);
   bool failed() {
@@ -107,6 +110,7 @@ class Judging {
   std::mutex mutex_;  // guards what follows, and on_verdict_
   std::optional<Error> error_;
   std::vector<EvaluateOneResult> results_;
+  std::map<const Station*, std::vector<std::size_t>> judged_;  // where each was
 };
 
 void Judging::give_up(Error error) {
@@ -124,7 +128,20 @@ bool Judging::comparable(Station* station) const {
   return measured && measured->evaluation && measured->evaluation->correct() != nullptr;
 }
 
-Result<EvaluateOneResult> Judging::judge(std::size_t i, Here* here, bool compare) const {
+// What the ceilings decide of a result.
+void Judging::diagnose_at(const Machine& machine, EvaluateOneResult* result) const {
+  result->machine = machine;
+  if (!result->evidence.items().empty()) set_ceilings(machine, &result->evidence);
+  if (result->evaluation.correct() == nullptr) {
+    result->diagnosis.summary = outcome_summary(result->evaluation.outcome);
+  } else if (settings_.station.timing) {
+    result->diagnosis = diagnose(result->evidence);
+  }
+}
+
+// `better`: set if the machine's ceilings turned out to be higher.
+Result<EvaluateOneResult> Judging::judge(std::size_t i, Here* here, bool compare,
+                                         bool* better) const {
   Station* station = here->station;
   EvaluateOneResult result;
   result.candidate = candidates_[i];
@@ -140,22 +157,35 @@ Result<EvaluateOneResult> Judging::judge(std::size_t i, Here* here, bool compare
   result.evidence = std::move(measured.evidence);
   result.phases_ms = std::move(measured.phases_ms);
   if (!result.evidence.items().empty()) {
-    check_ceilings([&] { return station->remeasure(); }, &here->watch, station->machine().ceilings,
-                   &here->machine, &result.evidence);
+    *better = check_ceilings([&] { return station->remeasure(); }, &here->watch,
+                             station->machine().ceilings, &here->machine, &result.evidence);
   }
-  result.machine = here->machine;
+  diagnose_at(here->machine, &result);
   if (const Correct* correct = result.evaluation.correct()) {
-    if (settings_.station.timing) result.diagnosis = diagnose(result.evidence);
     result.labels = correct->labels;
     for (const std::string& label : measured.labels) {
       if (std::find(result.labels.begin(), result.labels.end(), label) == result.labels.end()) {
         result.labels.push_back(label);
       }
     }
-  } else {
-    result.diagnosis.summary = outcome_summary(result.evaluation.outcome);
   }
   return result;
+}
+
+// Reports a verdict, and those that the same station gave before where its machine turned out to
+// allow more.
+void Judging::finish(std::size_t i, EvaluateOneResult result, const Here& here, bool better) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  results_[i] = std::move(result);
+  if (on_verdict_) on_verdict_(i, results_[i]);
+  std::vector<std::size_t>& earlier = judged_[here.station];
+  for (const std::size_t each : earlier) {
+    if (!better) break;
+    diagnose_at(here.machine, &results_[each]);
+    const bool shown = !results_[each].evidence.items().empty();
+    if (on_verdict_ && shown) on_verdict_(each, results_[each]);
+  }
+  earlier.push_back(i);
 }
 
 // Thread of one station: takes kernels in order until none is left.
@@ -166,13 +196,12 @@ void Judging::serve(Station* station, const std::string& gpu) {
   const bool compare = comparable(station);
   Here here{station, station->machine(), {}};
   for (std::size_t i = next_++; i < candidates_.size() && !failed(); i = next_++) {
-    auto result = judge(i, &here, compare);
+    bool better = false;
+    auto result = judge(i, &here, compare, &better);
     if (!result) return give_up(std::move(result.error()));
     result->gpu = gpu;
     result->phases_ms["prepare"] = prepare_ms;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    results_[i] = std::move(*result);
-    if (on_verdict_) on_verdict_(i, results_[i]);
+    finish(i, std::move(*result), here, better);
   }
 }
 

@@ -35,7 +35,7 @@ struct EvaluateOneResult {
   Evaluation evaluation;  // versus the kernel to compare with, if there is one and it is correct
   Evidence evidence;      // empty unless correct
   Diagnosis diagnosis;
-  Machine machine;
+  Machine machine;                  // with the best ceilings that the command knows
   std::vector<Baseline> baselines;  // PyTorch's times, if they were asked for
   std::vector<std::string> labels;  // of the verdict: the kernel's and the task's
   std::string gpu;                  // the GPU that judged it; "" = the first
@@ -52,7 +52,9 @@ struct EvaluateManySettings {
   bool last = false;                       // the process exits afterwards (leave_children_behind)
 };
 
-// Called as verdicts arrive, from one thread at a time, with the kernel's index in the list.
+// Called as verdicts arrive, from one thread at a time, with the kernel's index in the list; again
+// for kernels whose diagnosis has changed, because a later one had the machine's ceilings measured
+// again.
 using OnVerdict = std::function<void(std::size_t index, const EvaluateOneResult& result)>;
 
 // Returns verdicts in the order of `kernels`. Fails with kBadInput on faulty knobs, before anything

@@ -55,7 +55,6 @@ class Loop {
  private:
   BenchParts bench_parts() const;
   Result<void> restore();
-  Result<void> share_ceilings();
   Result<void> first(const Candidate& start);
   Result<std::string> search_until_stopped();
   PipelineParts pipeline_parts();
@@ -185,24 +184,12 @@ BenchParts Loop::bench_parts() const {
 Result<void> Loop::restore() {
   before_s_ = parts_.store->run_seconds();
   KP_ASSIGN(waiting_, bench_.restore());
-  if (parts_.station != nullptr) KP_TRY(share_ceilings());
   KP_ASSIGN(auto closed, closed_lines(*parts_.store, settings_));
   planted_.expect(std::move(closed));
   for (const KnownPtr& known : ledger_.history()) {
     planted_.place(known->candidate.origin.parent, known->id, node_result(known->id));
   }
   return {};
-}
-
-// A better measurement of the ceilings may exist from before this sitting or since the run began.
-Result<void> Loop::share_ceilings() {
-  KP_ASSIGN(auto header, parts_.store->header());
-  const Ceilings& stored = header.machine.ceilings;
-  const Ceilings& here = parts_.station->machine().ceilings;
-  Ceilings best = better_of(stored, here);
-  best.rounds = std::max(stored.rounds, here.rounds);
-  const bool news = better_than(best, stored) || better_than(best, here);
-  return news ? bench_.adopt(best) : Result<void>();
 }
 
 Result<void> Loop::first(const Candidate& start) {

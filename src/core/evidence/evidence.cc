@@ -35,7 +35,8 @@ const Observation* Evidence::find(const std::string& name) const {
   return it == items_.end() ? nullptr : &it->second;
 }
 
-void Evidence::forget_missing(Family family) {
+void Evidence::forget(Family family) {
+  for (const Metric& metric : metrics_of(family)) items_.erase(std::string(metric.name));
   std::erase_if(missing_, [&](const Missing& each) { return each.family == family; });
 }
 

@@ -37,8 +37,8 @@ class Evidence {
   std::optional<double> get(const std::string& name) const;
   const Observation* find(const std::string& name) const;
   void note_missing(Missing missing) { missing_.push_back(std::move(missing)); }
-  // Before a family is observed again.
-  void forget_missing(Family family);
+  // Its items, and what is noted as missing of it.
+  void forget(Family family);
 
   // Texts that tools may quote, such as hot-loop disassembly by kernel.
   std::map<std::string, std::string> texts;

@@ -2,6 +2,8 @@
 #include "core/evidence/rates.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "core/task/dtype.h"
 
@@ -64,6 +66,36 @@ Floors floors(const Task& task, const Case& c, const Ceilings& ceilings) {
   return floors_of(
       {compulsory_bytes(task, c), task_flops(task, c), task_matmul_flops(task, c)},
       {ceilings.copy_bytes_per_s, ceilings.fma_flops_per_s, matmul_rate(task, ceilings)});
+}
+
+void set_ceilings(const Machine& machine, Evidence* evidence) {
+  const Ceilings& ceilings = machine.ceilings;
+  evidence->forget(Family::kCeilings);
+  const auto put = [&](const char* name, double value, const char* source) {
+    if (value > 0 && std::isfinite(value)) evidence->set(name, value, source);
+  };
+  const auto ceiling = [&](const char* name, double value, const char* floor) {
+    put(name, value, "ceilings");
+    if (value > 0) return;
+    evidence->note_missing({Family::kCeilings,
+                            "it was not measured on this machine",
+                            "run `kernelpro doctor`, which measures the ceilings",
+                            {name, floor}});
+  };
+  ceiling("ceiling.copy_bandwidth", ceilings.copy_bytes_per_s, "roofline.memory_floor");
+  ceiling("ceiling.fma_rate", ceilings.fma_flops_per_s, "roofline.compute_floor");
+  // Many machines have no matrix units: not a missing fact.
+  put("ceiling.tensor_rate", ceilings.tensor_flops_per_s, "ceilings");
+  put("ceiling.disturbed", ceilings.quiet ? 0 : 1, "ceilings");
+  put("machine.parallel_units", machine.parallel_units, "machine");
+  const Floors least = floors(*evidence);
+  put("roofline.memory_floor", least.memory_us, "ceilings");
+  put("roofline.compute_floor", least.compute_us, "ceilings");
+}
+
+Evidence at_ceilings(const Machine& machine, Evidence evidence) {
+  set_ceilings(machine, &evidence);
+  return evidence;
 }
 
 }  // namespace kernelpro

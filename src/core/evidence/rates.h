@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which measured ceiling applies to a task's arithmetic, and how long the task takes at the
-// ceilings.
+// Which measured ceiling applies to a task's arithmetic, how long the task takes at the ceilings,
+// and evidence as seen at them.
 #pragma once
 
 #include "core/evidence/evidence.h"
@@ -28,5 +28,12 @@ struct Floors {
 };
 Floors floors(const Evidence& evidence);
 Floors floors(const Task& task, const Case& c, const Ceilings& ceilings);
+
+// Evidence of a candidate holds what was observed of it. The machine's ceilings, which may be
+// measured again, stay with the machine; whoever diagnoses or shows the evidence puts them in:
+// ceiling.*, machine.parallel_units, the task's floors, and what is missing of these
+// (Family::kCeilings). Replaces earlier ones.
+void set_ceilings(const Machine& machine, Evidence* evidence);
+Evidence at_ceilings(const Machine& machine, Evidence evidence);
 
 }  // namespace kernelpro

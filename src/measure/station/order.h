@@ -60,7 +60,9 @@ struct BaselineOrder {
 struct Measured {
   // nullopt: inspected alone, or ended from outside before there was one.
   std::optional<Evaluation> evaluation;
-  Evidence evidence;                // empty unless correct and observed, or inspected
+  // Empty unless correct and observed, or inspected. Without the machine's ceilings, which may be
+  // measured again: set_ceilings (core/evidence/rates.h).
+  Evidence evidence;
   std::vector<std::string> labels;  // of every verdict on this task at this station
   // Milliseconds: "compile", "wait" (for the compiler), "evaluate", "evidence".
   std::map<std::string, double> phases_ms;

@@ -36,11 +36,10 @@ double by_code(const Evidence& kernel, double threads) {
   return threads * kWidest * or_unknown(kernel.get("sass.global_stores"));
 }
 
-double by_time(const Evidence& kernel, const Evidence& call) {
+double by_time(const Evidence& kernel, double bandwidth) {
   const auto ns = kernel.get("gpu__time_duration.sum");
-  const auto bandwidth = call.get("ceiling.copy_bandwidth");
-  if (!ns || !bandwidth || *ns <= 0 || *bandwidth <= 0) return kUnknown;
-  const double bytes = 1e-9 * *ns * *bandwidth;
+  if (!ns || *ns <= 0 || bandwidth <= 0) return kUnknown;
+  const double bytes = 1e-9 * *ns * bandwidth;
   return std::min(kL2Speed * bytes, std::max(bytes, kInL2Bytes));
 }
 
@@ -56,7 +55,7 @@ double threads_of(const PlanNode& n) {
 
 std::map<std::string, double> most_written(const LaunchPlan& plan,
                                            const std::map<std::string, KernelEvidence>& kernels,
-                                           const Evidence& call) {
+                                           double bandwidth) {
   std::map<std::string, double> threads;
   for (const PlanNode& n : plan.nodes) {
     if (n.kind != PlanNode::Kind::kKernel) continue;
@@ -68,7 +67,8 @@ std::map<std::string, double> most_written(const LaunchPlan& plan,
     const auto kernel = kernels.find(function);
     if (kernel == kernels.end()) continue;
     const Evidence& facts = kernel->second.facts;
-    const double most = std::min({by_counters(facts), by_code(facts, count), by_time(facts, call)});
+    const double most =
+        std::min({by_counters(facts), by_code(facts, count), by_time(facts, bandwidth)});
     if (most < kUnknown) written[function] = most;
   }
   return written;

@@ -16,9 +16,9 @@ namespace kernelpro {
 // - the sectors that its stores and atomics touched (counters);
 // - its threads x its stores x 16 B, if its code has no loops, calls, atomics or bulk copies;
 // - its time at the memory bandwidth; 2.5 times that for what L2 holds.
-// `call` has the measured bandwidth.
+// `bandwidth`: the memory's, as measured, in bytes/s; 0: unknown.
 std::map<std::string, double> most_written(const LaunchPlan& plan,
                                            const std::map<std::string, KernelEvidence>& kernels,
-                                           const Evidence& call);
+                                           double bandwidth);
 
 }  // namespace kernelpro

@@ -21,9 +21,7 @@ double most(const std::map<std::string, double>& facts) {
   for (const auto& [name, value] : facts) {
     kernels["f"].facts.set(name, value, Level::kStatic, "test");
   }
-  Evidence call;
-  call.set("ceiling.copy_bandwidth", 4e12, Level::kTiming, "test");
-  const auto written = most_written(plan, kernels, call);
+  const auto written = most_written(plan, kernels, 4e12);
   return written.contains("f") ? written.at("f") : -1;
 }
 

@@ -43,36 +43,6 @@ void collect_theory(const Task& task, const Case& c, Evidence* e) {
   if (task.precision == Precision::kTf32) put(e, "task.tf32", 1, "task");
 }
 
-void collect_ceilings(const Machine& machine, Evidence* e) {
-  const Ceilings& ceilings = machine.ceilings;
-  const auto ceiling = [&](const char* name, double value, const char* floor) {
-    if (value > 0) {
-      put(e, name, value, "ceilings");
-    } else {
-      e->note_missing({Family::kCeilings,
-                       "it was not measured on this machine",
-                       "run `kernelpro doctor`, which measures the ceilings",
-                       {name, floor}});
-    }
-  };
-  ceiling("ceiling.copy_bandwidth", ceilings.copy_bytes_per_s, "roofline.memory_floor");
-  ceiling("ceiling.fma_rate", ceilings.fma_flops_per_s, "roofline.compute_floor");
-  // Many machines have no matrix units: not a missing fact.
-  if (ceilings.tensor_flops_per_s > 0) {
-    put(e, "ceiling.tensor_rate", ceilings.tensor_flops_per_s, "ceilings");
-  }
-  put(e, "machine.parallel_units", machine.parallel_units, "machine");
-  if (!ceilings.quiet || e->get("ceiling.disturbed")) {
-    put(e, "ceiling.disturbed", ceilings.quiet ? 0 : 1, "ceilings");
-  }
-}
-
-void collect_floors(Evidence* e) {
-  const Floors least = floors(*e);
-  if (least.memory_us > 0) put(e, "roofline.memory_floor", least.memory_us, "ceilings");
-  if (least.compute_us > 0) put(e, "roofline.compute_floor", least.compute_us, "ceilings");
-}
-
 const Timing* timing_of(const Correct& correct, const std::string& case_name) {
   const Timing* slowest = nullptr;
   for (const Timing& timing : correct.timings) {
@@ -147,12 +117,12 @@ void collect_host_code(const Binary& binary, Evidence* e) {
 }
 
 // Facts about the call's graph and each kernel's place in it.
-void collect_plan(const Task& task, const Case& c, const CallFacts& call,
+void collect_plan(const Task& task, const Case& c, const CallFacts& call, double bandwidth,
                   std::map<std::string, KernelEvidence>* kernels, Evidence* e) {
   if (call.plan.nodes.empty()) return;
   PlanMemory memory = plan_memory(task, c);
   if (!call.layout.slots.empty()) memory.layout = call.layout;
-  memory.written = most_written(call.plan, *kernels, *e);
+  memory.written = most_written(call.plan, *kernels, bandwidth);
   const PlanFacts facts = plan_facts(call.plan, memory);
   const auto known = [](const std::string& name) { return find_metric(name) != nullptr; };
   for (const auto& [name, value] : facts.call) {
@@ -192,13 +162,12 @@ void collect_matrix_kernels(std::map<std::string, KernelEvidence>* kernels) {
 
 // The operators of a PyTorch call, each with the time of its kernels, copies and memsets; those of
 // which a kernel was not timed have none.
-std::vector<OperatorCall> timed_operators(const CallFacts& call, const Evidence& e) {
+std::vector<OperatorCall> timed_operators(const CallFacts& call, double bandwidth) {
   std::map<int, double> us;  // by node
   for (const LaunchCounters& launch : call.counters.launches) {
     const auto time = launch.values.find("gpu__time_duration.sum");
     if (time != launch.values.end()) us[launch.node] = 1e-3 * time->second;
   }
-  const double bandwidth = e.get("ceiling.copy_bandwidth").value_or(0);
   const auto time_of = [&](int i) {
     const PlanNode& node = call.plan.nodes[static_cast<std::size_t>(i)];
     if (node.kind == PlanNode::Kind::kEmpty) return 0.0;
@@ -260,6 +229,7 @@ std::vector<std::string> worth_reading(const Binary& binary, const CallFacts& ca
 void collect_device(const Task& task, const Case& c, const Machine& machine, const Binary& binary,
                     const CallFacts& call, Evidence* e) {
   set_evidence_target(TargetKind::kCuda, e);
+  const double bandwidth = machine.ceilings.copy_bytes_per_s;
   if (!machine.arch.empty()) e->texts["arch"] = machine.arch;
   CodeFacts code =
       device_code(binary, call.plan, machine, e, worth_reading(binary, call), &call.samples);
@@ -276,8 +246,8 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
   add_places(code.functions, call.samples, lines_in(dirname(beside)), &code.kernels, &missing);
   for (Missing& each : missing) e->note_missing(std::move(each));
   // After the counters, which bound what kernels can have passed on.
-  collect_plan(task, c, call, &code.kernels, e);
-  e->operators = timed_operators(call, *e);
+  collect_plan(task, c, call, bandwidth, &code.kernels, e);
+  e->operators = timed_operators(call, bandwidth);
   name_launchers(call.plan, e->operators, &code.kernels);
   // Longest first: by time if all were timed, else by the work estimated from code.
   std::vector<std::pair<double, std::string>> order;
@@ -294,19 +264,11 @@ void collect_device(const Task& task, const Case& c, const Machine& machine, con
 
 }  // namespace
 
-void set_ceilings(const Machine& machine, Evidence* evidence) {
-  evidence->forget_missing(Family::kCeilings);
-  collect_ceilings(machine, evidence);
-  collect_floors(evidence);
-}
-
 Evidence collect_evidence(const Task& task, const Case& c, const Machine& machine,
                           const Binary& binary, const Evaluation& evaluation,
                           const CallFacts& call) {
   Evidence e;
   collect_theory(task, c, &e);
-  collect_ceilings(machine, &e);
-  collect_floors(&e);
   collect_timing(c, evaluation, &e);
   if (binary.form == Binary::Form::kModule && call.plan.nodes.empty()) {
     set_evidence_target(TargetKind::kCuda, &e);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers all facts about an evaluated candidate into Evidence: the task's theory (bytes, FLOPs),
-// the machine's ceilings, timing, static facts from the binary (ptxas, SASS, objdump) and the
-// launch plan, and hardware counters.
+// Gathers what was observed of an evaluated candidate into Evidence: the task's theory (bytes,
+// FLOPs), timing, static facts from the binary (ptxas, SASS, objdump) and the launch plan, and
+// hardware counters. The machine's ceilings are put in later (core/evidence/rates.h).
 #pragma once
 
 #include "core/evaluation/evaluation.h"
@@ -19,9 +19,5 @@ namespace kernelpro {
 Evidence collect_evidence(const Task& task, const Case& c, const Machine& machine,
                           const Binary& binary, const Evaluation& evaluation,
                           const CallFacts& call = {});
-
-// Replaces the ceilings, the floors derived from them, and what is noted as missing of both, after
-// a machine was measured again.
-void set_ceilings(const Machine& machine, Evidence* evidence);
 
 }  // namespace kernelpro

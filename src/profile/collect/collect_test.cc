@@ -8,6 +8,8 @@
 
 #include "base/files.h"
 #include "base/process/subprocess.h"
+#include "core/evidence/metrics.h"
+#include "core/evidence/rates.h"
 #include "profile/code/disassemble.h"
 
 namespace kernelpro {
@@ -40,9 +42,25 @@ Evaluation correct(double us) {
   return e;
 }
 
-TEST(Collect, TheoryCeilingsAndTiming) {
+// In the task's first case, as it is shown: at the machine's ceilings.
+Evidence shown(const Task& task, const Machine& on, const Binary& binary,
+               const Evaluation& evaluation) {
+  return at_ceilings(on, collect_evidence(task, task.cases[0], on, binary, evaluation));
+}
+
+// They are the machine's, which may be measured again.
+TEST(Collect, CeilingsAreNoObservationsOfTheCandidate) {
   const Task task = vector_task(DType::kFp32);
   const Evidence e = collect_evidence(task, task.cases[0], machine(), {}, correct(100));
+  for (const Metric& metric : metrics_of(Family::kCeilings)) {
+    EXPECT_FALSE(e.get(std::string(metric.name))) << metric.name;
+  }
+  EXPECT_EQ(why_missing(e, "ceiling.copy_bandwidth"), nullptr);
+}
+
+TEST(Collect, TheoryCeilingsAndTiming) {
+  const Task task = vector_task(DType::kFp32);
+  const Evidence e = shown(task, machine(), {}, correct(100));
   EXPECT_DOUBLE_EQ(*e.get("task.compulsory_bytes"), 8000);
   EXPECT_DOUBLE_EQ(*e.get("task.half_inputs"), 0);
   EXPECT_DOUBLE_EQ(*e.get("roofline.memory_floor"), 1);    // 8000 bytes at 8 GB/s
@@ -58,17 +76,17 @@ TEST(Collect, TheoryCeilingsAndTiming) {
 
 TEST(Collect, MatrixProductsOfHalvesCountAtTheTensorRate) {
   const Task task = vector_task(DType::kBf16);
-  const Evidence e = collect_evidence(task, task.cases[0], machine(), {}, correct(100));
+  const Evidence e = shown(task, machine(), {}, correct(100));
   EXPECT_DOUBLE_EQ(*e.get("task.half_inputs"), 1);
   EXPECT_DOUBLE_EQ(*e.get("roofline.compute_floor"), 2.5);  // 2 at the FMA rate, 0.5 at the tensor
 }
 
 TEST(Collect, Tf32CountsAtHalfOfTheTensorRate) {
   Task task = vector_task(DType::kFp32);
-  const Evidence strict = collect_evidence(task, task.cases[0], machine(), {}, correct(100));
+  const Evidence strict = shown(task, machine(), {}, correct(100));
   EXPECT_FALSE(strict.get("task.tf32"));
   task.precision = Precision::kTf32;
-  const Evidence e = collect_evidence(task, task.cases[0], machine(), {}, correct(100));
+  const Evidence e = shown(task, machine(), {}, correct(100));
   EXPECT_DOUBLE_EQ(*e.get("task.tf32"), 1);
   EXPECT_DOUBLE_EQ(*e.get("roofline.compute_floor"), 3);  // 2 at the FMA rate, 1 at TF32's
   EXPECT_GT(*strict.get("roofline.compute_floor"), 3);
@@ -79,7 +97,7 @@ TEST(Collect, AModuleHasARoofline) {
   const Task task = vector_task(DType::kFp32);
   Binary module;
   module.form = Binary::Form::kModule;
-  const Evidence e = collect_evidence(task, task.cases[0], machine(), module, correct(100));
+  const Evidence e = shown(task, machine(), module, correct(100));
   EXPECT_TRUE(e.get("roofline.memory_floor"));
   EXPECT_TRUE(e.get("timing.median"));
   for (const char* name : {"plan.kernels", "launch__grid_size", "ptxas.spill_load_bytes",
@@ -143,7 +161,7 @@ TEST(Collect, SaysWhatIsMissingAndWhatToDo) {
   Evaluation wrong;
   wrong.outcome = CompileError{"no"};
   Machine bare;
-  const Evidence e = collect_evidence(task, task.cases[0], bare, {}, wrong);
+  const Evidence e = shown(task, bare, {}, wrong);
   EXPECT_FALSE(e.get("timing.median"));
   EXPECT_FALSE(e.get("roofline.memory_floor"));
   EXPECT_GE(e.missing().size(), 4u);

@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "core/candidate/knobs.h"
+#include "core/evidence/rates.h"
 #include "core/machine/architecture.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/station/local.h"
@@ -60,7 +61,7 @@ Result<Gathered> compiled_only(const Task& task, const std::string& file, const 
   gathered.subject = file + ", case " + c->name + " of " + task.name;
   gathered.basis = "compiling alone, for " + machine.arch;
   gathered.ceilings = machine.ceilings.how;
-  gathered.evidence = std::move(measured.evidence);
+  gathered.evidence = at_ceilings(machine, std::move(measured.evidence));
   gathered.notes.push_back("It was compiled for " + machine.arch + " and not run: " + why.message +
                            (named ? "" : " (another GPU: --device NAME)") + ".");
   return gathered;

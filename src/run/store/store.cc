@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "core/evidence/metrics.h"
 #include "run/store/schema.h"
 #include "run/store/store_file.h"
 
@@ -407,19 +408,41 @@ Result<void> Store::finish(std::int64_t id, const Evaluation& evaluation, const 
   return impl_->commit(doing);
 }
 
-Result<void> Store::revise(const Machine& machine, const std::vector<Revision>& revisions) {
+namespace {
+
+// Removes ceilings from evidence that has its own: of an earlier version, or of a run as text.
+const char* drop_ceilings() {
+  static const std::string statement = [] {
+    std::string paths;
+    for (const Metric& metric : metrics_of(Family::kCeilings)) {
+      paths += ", '$.items.\"" + std::string(metric.name) + "\"'";
+    }
+    return "UPDATE evidence SET json = json_remove(json" + paths +
+           ") WHERE instr(json, '\"ceiling.')";
+  }();
+  return statement.c_str();
+}
+
+}  // namespace
+
+Result<void> Store::revise(const std::vector<Revision>& revisions, const Machine* machine) {
   Database& db = impl_->db;
-  const std::string doing = "write what new ceilings change";
+  const std::string doing = "write what diagnoses are now";
   int code = impl_->begin();
   if (code != SQLITE_OK) return impl_->failed(code, doing);
-  code = db.prepare("UPDATE meta SET value = ? WHERE key = 'machine'")
-             .bind(0, machine_to_json(machine))
-             .step();
+  code = SQLITE_DONE;
+  if (machine != nullptr) {
+    const std::string text = machine_to_json(*machine);
+    code = db.prepare("UPDATE meta SET value = ? WHERE key = 'machine'").bind(0, text).step();
+    if (code == SQLITE_DONE) code = db.prepare(drop_ceilings()).step();
+  }
   for (const Revision& each : revisions) {
     const auto set = [&](const char* statement, const std::string& text) {
       if (code == SQLITE_DONE) code = db.prepare(statement).bind(0, each.id).bind(1, text).step();
     };
-    set("UPDATE evidence SET json = ?2 WHERE candidate = ?1", evidence_to_json(each.evidence));
+    if (each.evidence) {
+      set("UPDATE evidence SET json = ?2 WHERE candidate = ?1", evidence_to_json(*each.evidence));
+    }
     set("UPDATE diagnosis SET json = ?2 WHERE candidate = ?1", diagnosis_to_json(each.diagnosis));
     if (code != SQLITE_DONE) break;
     const Promise promise = promise_of(each.diagnosis);

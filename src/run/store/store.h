@@ -40,7 +40,7 @@ class Store {
 
   Result<RunHeader> header() const;
   // All candidates by id. `evidence`: include StoredCandidate::evidence, which is most of the text;
-  // else it is empty.
+  // else it is empty. It is read with the ceilings of the run's machine.
   Result<std::vector<StoredCandidate>> candidates(bool evidence = true) const;
   // Evaluated candidates, in the order of evaluation and in brief (core/proposal/proposal.h), for a
   // resume. Whole when an older store is open for reading.
@@ -91,17 +91,19 @@ class Store {
   // of a run as text. Fails with kStore when `directory` already has one.
   Result<void> copy_to(const std::string& directory) const;
   // Stores the result of one candidate in one transaction. `step`: how the finding that it answers
-  // worked out; null: it answers none. REQUIRES: not yet evaluated.
+  // worked out; null: it answers none. `evidence`: as a station gives it, without ceilings.
+  // REQUIRES: not yet evaluated.
   Result<void> finish(std::int64_t id, const Evaluation& evaluation, const Evidence& evidence,
                       const Diagnosis& diagnosis, double at_s, const ToolStep* step = nullptr);
-  // Updates evaluated candidates, and the machine with them, after the machine's ceilings were
-  // measured again; one transaction.
+  // Replaces the diagnoses of evaluated candidates, in one transaction: they were observed again,
+  // or the machine's ceilings were measured again.
   struct Revision {
     std::int64_t id = 0;
-    Evidence evidence;
     Diagnosis diagnosis;
+    std::optional<Evidence> evidence;  // nullopt: what was observed stays
   };
-  Result<void> revise(const Machine& machine, const std::vector<Revision>& revisions);
+  // `machine`: with better ceilings, the run's from now on; null: as it was.
+  Result<void> revise(const std::vector<Revision>& revisions, const Machine* machine = nullptr);
   Result<void> confirm(const StoredConfirmation& confirmation);
   Result<void> save_settings(const std::string& settings_json);
 

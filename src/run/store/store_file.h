@@ -42,6 +42,7 @@ struct StoreFile {
                      const Diagnosis& diagnosis);
   // Stores of older versions are read as they are.
   Result<bool> has_table(const char* query, const std::string& doing);
+  Result<Machine> read_machine();
   Result<std::vector<StoredCandidate>> read(const char* query, bool evidence, std::int64_t only);
   // Commits the transaction, which `add` may have begun.
   Result<void> commit(const std::string& doing) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reading part of Store.
+#include <algorithm>
 #include <functional>
 
 #include "base/hash.h"
 #include "base/json.h"
 #include "core/evaluation/label.h"
+#include "core/evidence/metrics.h"
+#include "core/evidence/rates.h"
 #include "run/store/schema.h"
 #include "run/store/store.h"
 #include "run/store/store_file.h"
@@ -106,6 +109,16 @@ bool read_row(const Statement& row, bool with_evidence, StoredCandidate* stored)
   return true;
 }
 
+// What is stored was observed; the ceilings are the machine's. Evidence of an earlier version, and
+// of a run as text, has its own: those that it was diagnosed at.
+void add_ceilings(const std::optional<Machine>& machine, Evidence* evidence) {
+  const auto known = metrics_of(Family::kCeilings);
+  const bool own = std::any_of(known.begin(), known.end(), [&](const Metric& metric) {
+    return evidence->find(std::string(metric.name)) != nullptr;
+  });
+  if (machine && !own && !evidence->items().empty()) set_ceilings(*machine, evidence);
+}
+
 bool read_brief(const Statement& row, StoredBrief* brief) {
   Known& known = brief->known;
   known.id = row.integer(0);
@@ -143,6 +156,10 @@ bool read_brief(const Statement& row, StoredBrief* brief) {
 Result<std::vector<StoredCandidate>> StoreFile::read(const char* query, bool evidence,
                                                      std::int64_t only) {
   std::vector<StoredCandidate> all;
+  std::optional<Machine> machine;
+  if (evidence) {
+    KP_ASSIGN(machine, read_machine());
+  }
   Statement rows = db.prepare(query);
   if (only != 0) rows.bind(0, only);
   int code = rows.step();
@@ -152,10 +169,20 @@ Result<std::vector<StoredCandidate>> StoreFile::read(const char* query, bool evi
       return damaged_store(path,
                            "candidate " + std::to_string(rows.integer(0)) + " cannot be read");
     }
+    add_ceilings(machine, &stored.evidence);
     all.push_back(std::move(stored));
   }
   if (code != SQLITE_DONE) return failed(code, "read the run's candidates");
   return all;
+}
+
+Result<Machine> StoreFile::read_machine() {
+  std::string text;
+  const int code = db.query_text("SELECT value FROM meta WHERE key = 'machine'", &text);
+  if (code != SQLITE_ROW) return failed(code, "read the run's machine");
+  const auto machine = machine_from_json(text);
+  if (!machine) return damaged_store(path, "its header cannot be read");
+  return *machine;
 }
 
 Result<bool> StoreFile::has_table(const char* query, const std::string& doing) {

@@ -131,7 +131,7 @@ inline TargetMaker fake_target(const FakeSettings& settings) {
     target.machine->ceilings.fma_flops_per_s = 1e11;
     target.compiler = std::make_shared<FakeCompiler>(settings.landscape);
     target.evaluator = std::make_unique<FakeEvaluator>(settings, run.gpu);
-    target.collect = [](const Task& task, const Case& c, const Machine& machine, const Binary&,
+    target.collect = [](const Task& task, const Case& c, const Machine&, const Binary&,
                         const Evaluation& evaluation, const CallFacts& call) {
       Evidence evidence;
       if (!call.counters.source.empty()) {
@@ -141,8 +141,6 @@ inline TargetMaker fake_target(const FakeSettings& settings) {
         evidence.set("timing.median", score_us(evaluation), Level::kTiming, "timing");
       }
       evidence.set("task.compulsory_bytes", compulsory_bytes(task, c), Level::kTiming, "task");
-      evidence.set("ceiling.copy_bandwidth", machine.ceilings.copy_bytes_per_s, Level::kTiming,
-                   "ceilings");
       return evidence;
     };
     return target;
