@@ -2,6 +2,9 @@
 // Describes this machine with its ceilings: the highest rates that anything on it can reach.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "base/error.h"
 #include "core/machine/machine.h"
 #include "core/task/task.h"
@@ -18,6 +21,10 @@ enum class CeilingsWanted {
 // used here; the message gives the reason.
 Result<Machine> describe_cpu_machine(CeilingsWanted wanted = CeilingsWanted::kAny);
 Result<Machine> describe_cuda_machine(CeilingsWanted wanted = CeilingsWanted::kAny);
+
+// The machine of this name as the cache has it, latest measurement first; it need not be present.
+// nullopt: its ceilings were never measured here.
+std::optional<Machine> remembered_machine(TargetKind target, const std::string& name);
 
 // Updates the cache; meant for a background thread.
 void measure_ceilings(TargetKind target);

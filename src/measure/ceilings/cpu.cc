@@ -92,7 +92,7 @@ std::string cache_file(const CpuInfo& cpu) {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   const std::string key = hash_hex({"cpu-ceilings-3", host, cpu.name, std::to_string(cpu.threads)});
-  return join(join(cache_dir(), "machines"), "cpu-" + key + ".json");
+  return ceilings_file(TargetKind::kCpu, key);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::string cuda_cache_file() {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   const std::string key =
       hash_hex({"cuda-ceilings-2", driver.value_or("unknown"), visible != nullptr ? visible : ""});
-  return join(join(cache_dir(), "machines"), "cuda-" + key + ".json");
+  return ceilings_file(TargetKind::kCuda, key);
 }
 
 bool others_on_gpu() {

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <mutex>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
@@ -43,6 +46,9 @@ Memo& memo() {
   return all;
 }
 
+std::string cache_folder() { return join(cache_dir(), "machines"); }
+std::string prefix_of(TargetKind target) { return std::string(target_name(target)) + "-"; }
+
 std::optional<Machine> read_machine(const std::string& path) {
   if (!exists(path)) return std::nullopt;
   const Result<std::string> text = read_file(path, 1 << 20);
@@ -78,6 +84,28 @@ Result<Machine> best_of_rounds(const MeasureRound& measure, const RoundsPlan& pl
       return *best;
     }
   }
+}
+
+std::string ceilings_file(TargetKind target, const std::string& key) {
+  return join(cache_folder(), prefix_of(target) + key + ".json");
+}
+
+std::optional<Machine> remembered_machine(TargetKind target, const std::string& name) {
+  namespace fs = std::filesystem;
+  std::optional<Machine> found;
+  fs::file_time_type latest{};
+  for (const std::string& file : list_dir(cache_folder())) {
+    if (!file.starts_with(prefix_of(target))) continue;
+    const std::string path = join(cache_folder(), file);
+    std::error_code error;
+    const auto time = fs::last_write_time(path, error);
+    if (error || (found && time <= latest)) continue;
+    auto machine = read_machine(path);
+    if (!machine || machine->name != name || machine->ceilings.copy_bytes_per_s <= 0) continue;
+    found = std::move(machine);
+    latest = time;
+  }
+  return found;
 }
 
 bool still_good(const Ceilings& ceilings, const std::string& now) {

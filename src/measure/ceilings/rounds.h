@@ -38,6 +38,9 @@ Result<Machine> best_of_rounds(const MeasureRound& measure, const RoundsPlan& pl
 // the same UTC day, those from a busy machine never.
 bool still_good(const Ceilings& ceilings, const std::string& now);
 
+// The cache file of a target's machine; `key` tells machines apart.
+std::string ceilings_file(TargetKind target, const std::string& key);
+
 // The machine from the cache file `path`, or measured and written there. Known rates are kept where
 // they are better. Measures once per process unless `wanted` is kAgain, which always measures.
 // `measurer` makes the function that measures; called only when needed.

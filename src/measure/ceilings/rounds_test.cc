@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <vector>
 
 #include "base/files.h"
@@ -40,6 +41,29 @@ struct Fake {
         path, wanted, [this]() -> Result<MeasureRound> { return function(); }, now);
   }
 };
+
+// A report's GPU is found by its name, whatever the files are called; other targets' are not.
+TEST(RememberedMachine, IsTheLatestOfItsNameAndTarget) {
+  const TempDir cache;
+  ASSERT_EQ(::setenv("KERNELPRO_CACHE", cache.path().c_str(), 1), 0);
+  const auto remember = [](TargetKind target, const char* key, const char* name, double copy) {
+    Fake fake;
+    fake.round(copy, 200e9, 0);
+    fake.rounds[0].machine.name = name;
+    EXPECT_TRUE(fake.described(ceilings_file(target, key), CeilingsWanted::kAgain));
+  };
+  remember(TargetKind::kCuda, "a", "NVIDIA H100", 3e12);
+  remember(TargetKind::kCuda, "b", "NVIDIA H200", 4e12);
+  remember(TargetKind::kCpu, "c", "NVIDIA H200", 1e10);
+  const auto found = remembered_machine(TargetKind::kCuda, "NVIDIA H200");
+  const auto other = remembered_machine(TargetKind::kCuda, "NVIDIA H100");
+  const auto none = remembered_machine(TargetKind::kCuda, "NVIDIA A100");
+  ::unsetenv("KERNELPRO_CACHE");
+  ASSERT_TRUE(found && other);
+  EXPECT_EQ(found->ceilings.copy_bytes_per_s, 4e12);
+  EXPECT_EQ(other->ceilings.copy_bytes_per_s, 3e12);
+  EXPECT_FALSE(none);
+}
 
 TEST(CeilingRounds, TwoQuietOnesThatAgreeAreEnough) {
   Fake fake;

@@ -36,7 +36,4 @@ Result<Gathered> gather_file(const std::string& file, const Theory& theory);
 Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theory& theory,
                                 double timeout_s, bool counters);
 
-// The latest measurement of the machine with this name by `kernelpro` here; nullopt: none.
-std::optional<Machine> measured_machine(const std::string& name);
-
 }  // namespace kernelpro

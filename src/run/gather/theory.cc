@@ -2,7 +2,6 @@
 #include "run/gather/theory.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "core/machine/architecture.h"
 #include "core/plan/kernel_name.h"
 #include "core/task/dtype.h"
+#include "measure/ceilings/ceilings.h"
 #include "profile/import/binary.h"
 #include "profile/places/causes.h"
 #include "profile/places/definitions.h"
@@ -332,27 +332,6 @@ void add_instructions(const std::string& sass, Gathered* gathered) {
   }
 }
 
-std::optional<Machine> measured_machine(const std::string& name) {
-  namespace fs = std::filesystem;
-  const std::string folder = join(cache_dir(), "machines");
-  std::optional<Machine> found;
-  fs::file_time_type latest{};
-  for (const std::string& file : list_dir(folder)) {
-    if (file.rfind("cuda-", 0) != 0) continue;
-    const std::string path = join(folder, file);
-    std::error_code error;
-    const auto time = fs::last_write_time(path, error);
-    if (error || (found && time <= latest)) continue;
-    const auto text = read_file(path, 1 << 20);
-    if (!text) continue;
-    auto machine = machine_from_json(*text);
-    if (!machine || machine->name != name || machine->ceilings.copy_bytes_per_s <= 0) continue;
-    found = std::move(machine);
-    latest = time;
-  }
-  return found;
-}
-
 void add_machine(const Theory& theory, const DeviceFacts& facts, Gathered* gathered) {
   Evidence& e = gathered->evidence;
   const bool named = !theory.device.empty();
@@ -372,7 +351,8 @@ void add_machine(const Theory& theory, const DeviceFacts& facts, Gathered* gathe
       add_residency(machine, static_cast<std::int64_t>(shared), -1, &kernel.facts);
     }
   };
-  if (const auto machine = name.empty() ? std::nullopt : measured_machine(name)) {
+  if (const auto machine =
+          name.empty() ? std::nullopt : remembered_machine(TargetKind::kCuda, name)) {
     add_ceilings(*machine, "ceilings", &e);
     add_kernels(*machine);
     gathered->ceilings = "measured on " + machine->name;
