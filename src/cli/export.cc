@@ -22,7 +22,7 @@ constexpr OptionSpec kExportOptions[] = {
     {"--kernel", "FILE", "", "Export this .cu file instead; RUN is then its task."},
     {"--output", "DIR", "", "Where the files go; by default export/ in the run folder."},
     {"--candidate", "N", "", "Candidate to export; the winner by default."},
-    {"--case", "NAME", "", "Case whose sizes to compile in; the last timed one by default."},
+    {"--case", "NAME", "", "Case whose sizes to compile in; the largest timed one by default."},
     {"--knob", "NAME=VALUE...", "",
      "With --kernel: value of a knob; by default the first in its list."},
     kPrecisionOption,

@@ -25,22 +25,6 @@ bool declares_launches(const std::string& source) {
   return false;
 }
 
-// The part of task.h that a standalone kernel needs: constants, types and Args.
-std::string declarations(const ExportRequest& request) {
-  const std::string header = task_header(*request.task, *request.c, TargetKind::kCuda);
-  const std::size_t begin = header.find("#pragma once");
-  const std::size_t end = header.find("\n// What the task's reference gets");
-  KP_ASSERT(begin != std::string::npos && end != std::string::npos);
-  return std::string(trim(header.substr(begin + 12, end - begin - 12))) + "\n";
-}
-
-std::string argument_names(const ExportRequest& request) {
-  const std::string header = task_header(*request.task, *request.c, TargetKind::kCuda);
-  const std::size_t begin = header.find("\nnamespace arg {");
-  KP_ASSERT(begin != std::string::npos);
-  return header.substr(begin + 1);
-}
-
 std::string knob_text(const ExportRequest& request) {
   const std::string text = knobs_to_text(request.candidate.knobs);
   return text.empty() ? "none" : text;
@@ -124,12 +108,14 @@ std::string kernel_body(const ExportRequest& request, const std::vector<Shaped>&
   const std::string space = export_namespace(*request.task);
   const Candidate& candidate = request.candidate;
   const bool plan = declares_launches(candidate.source);
-  std::string before = "\n" + declarations(request);
+  const Task& task = *request.task;
+  const std::string declared = task_declarations(task, *request.c, TargetKind::kCuda);
+  std::string before = "\n" + std::string(trim(declared)) + "\n";
   std::string call = "  ::launch(kp_args, stream);\n";
   if (plan) {
     const std::string_view text = embedded::export_plan_on_host;
     before += "\n" + std::string(text.substr(text.find('\n') + 1)) + "\n" +  // skip license line
-              argument_names(request);
+              plan_argument_names(task);
     call =
         "  for (int i = 0; i < kp::steps.count; ++i) {\n"
         "    const cudaError_t status = kp::steps.all[i](kp_args, stream);\n"
@@ -252,10 +238,10 @@ Result<std::vector<ExportedFile>> export_kernel(const ExportRequest& request) {
 
 Result<const Case*> export_case(const Task& task, const std::string& name) {
   const std::vector<const Case*> cases = cases_for(task, TargetKind::kCuda);
-  const Case* chosen = nullptr;
+  const Case* chosen = name.empty() ? largest_timed(task, TargetKind::kCuda) : nullptr;
   std::string known;
   for (const Case* c : cases) {
-    if (name.empty() ? c->timed : c->name == name) chosen = c;
+    if (!name.empty() && c->name == name) chosen = c;
     known += (known.empty() ? "" : ", ") + c->name;
   }
   if (chosen != nullptr) return chosen;

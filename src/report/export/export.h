@@ -30,8 +30,8 @@ struct ExportedFile {
 // Fails with kBadInput unless the candidate is for the cuda target.
 Result<std::vector<ExportedFile>> export_kernel(const ExportRequest& request);
 
-// The named timed case of the cuda target; for "", the last timed one. Fails with kBadInput and
-// lists the cases.
+// The named case of the cuda target; for "", the one that stands for the task (largest_timed).
+// Fails with kBadInput and lists the cases.
 Result<const Case*> export_case(const Task& task, const std::string& name);
 
 }  // namespace kernelpro

@@ -134,6 +134,16 @@ TEST(Export, CaseThatDoesNotExistIsNamed) {
   EXPECT_FALSE(contains(missing.error().next, "cpu")) << "not a case of the cuda target";
 }
 
+TEST(Export, TheLargestTimedCaseIsCompiledInWhereNoneIsNamed) {
+  Task task = example("softmax");
+  Case small = task.cases.back();
+  small.name = "small_gpu";
+  small.dims = {{"ROWS", 8}, {"COLS", 16}};
+  task.cases.push_back(small);
+  EXPECT_EQ((*export_case(task, ""))->name, "gpu");
+  EXPECT_EQ((*export_case(task, "small_gpu"))->name, "small_gpu");
+}
+
 TEST(Export, ModulesGetTheSizesOfTheCase) {
   const std::string module =
       "import torch\nN = 4096 * 2  # rows\nA, B = 3, 4\ndef f():\n    N = 5\n    return N == A\n";

@@ -82,27 +82,43 @@ std::string shape_remark(const Task& task, const Shaped& shaped) {
   return text;
 }
 
-std::string structures(const Task& task, const Case& c, TargetKind target) {
-  std::string args = "\nstruct Args {\n";
-  std::string reference =
-      "\n// What the task's reference gets: floating-point outputs in double precision.\n"
-      "struct ReferenceArgs {\n";
+std::string args_struct(const Task& task, const Case& c, TargetKind target) {
+  std::string text = "\nstruct Args {\n";
   for (const Shaped& shaped : shaped_tensors(task, c)) {
     const Tensor& tensor = *shaped.tensor;
-    const bool output = tensor.role == Role::kOutput;
-    const std::string member = "* " + tensor.name + ";";
-    const std::string type = type_of(tensor, target);
-    args += "  " + std::string(output ? "" : "const ") + type + member +
-            shape_remark(task, shaped) + "\n";
-    reference += "  " + std::string(output ? "" : "const ") +
-                 (output && is_floating(tensor.dtype) ? "double" : type) + member + "\n";
+    text += "  " + std::string(tensor.role == Role::kOutput ? "" : "const ") +
+            type_of(tensor, target) + "* " + tensor.name + ";" + shape_remark(task, shaped) + "\n";
   }
-  return args + "  void* workspace;  // WORKSPACE_BYTES\n};\n" + reference + "};\n";
+  return text + "  void* workspace;  // WORKSPACE_BYTES\n};\n";
 }
 
-// The names of the plan form's arguments.
-std::string plan_names(const Task& task) {
-  std::string text = "\nnamespace arg {\n";
+std::string reference_struct(const Task& task, TargetKind target) {
+  std::string text =
+      "\n// What the task's reference gets: floating-point outputs in double precision.\n"
+      "struct ReferenceArgs {\n";
+  for (const Tensor& tensor : task.tensors) {
+    const bool output = tensor.role == Role::kOutput;
+    text += "  " + std::string(output ? "" : "const ") +
+            (output && is_floating(tensor.dtype) ? "double" : type_of(tensor, target)) + "* " +
+            tensor.name + ";\n";
+  }
+  return text + "};\n";
+}
+
+}  // namespace
+
+std::string task_declarations(const Task& task, const Case& c, TargetKind target) {
+  std::string text = types(task, target);
+  for (const auto& [name, value] : c.dims) text += constant(header_name(name), value);
+  for (const auto& [name, value] : c.constants) {
+    text += "constexpr auto " + header_name(name) + " = " + value + ";\n";
+  }
+  text += constant("WORKSPACE_BYTES", workspace_bytes(task, c));
+  return text + args_struct(task, c, target);
+}
+
+std::string plan_argument_names(const Task& task) {
+  std::string text = "namespace arg {\n";
   for (std::size_t i = 0; i < task.tensors.size(); ++i) {
     text += "constexpr kp::Address<" + type_of(task.tensors[i], TargetKind::kCuda) + "> " +
             task.tensors[i].name + "{" + std::to_string(i) + ", 0};\n";
@@ -110,17 +126,10 @@ std::string plan_names(const Task& task) {
   return text + "constexpr kp::Address<void> workspace{-1, 0};\n}  // namespace arg\n";
 }
 
-}  // namespace
-
 std::string task_header(const Task& task, const Case& c, TargetKind target) {
   std::string text = "// task.h: the task " + task.name + ", case " + c.name + "; generated.\n" +
-                     "#pragma once\n\n" + types(task, target);
-  for (const auto& [name, value] : c.dims) text += constant(header_name(name), value);
-  for (const auto& [name, value] : c.constants) {
-    text += "constexpr auto " + header_name(name) + " = " + value + ";\n";
-  }
-  text += constant("WORKSPACE_BYTES", workspace_bytes(task, c));
-  text += structures(task, c, target);
+                     "#pragma once\n\n" + task_declarations(task, c, target) +
+                     reference_struct(task, target);
   if (target == TargetKind::kCpu) {
     return text +
            "\nextern \"C\" void launch(const Args& args);\n"
@@ -131,7 +140,7 @@ std::string task_header(const Task& task, const Case& c, TargetKind target) {
       "extern \"C\" void launch(const Args& args, cudaStream_t stream);\n"
       "extern \"C\" void reference(const ReferenceArgs& args, cudaStream_t stream);\n"
       "#endif\n\n";
-  return text + std::string(embedded::plan_vocabulary) + plan_names(task);
+  return text + std::string(embedded::plan_vocabulary) + "\n" + plan_argument_names(task);
 }
 
 }  // namespace kernelpro

@@ -18,4 +18,10 @@ namespace kernelpro {
 //         extern "C" void reference(const ReferenceArgs& args, cudaStream_t stream);
 std::string task_header(const Task& task, const Case& c, TargetKind target);
 
+// Parts of it that other programs need, as `kernelpro export` writes: the case's constants, the
+// types of the tensors' elements, and Args;
+std::string task_declarations(const Task& task, const Case& c, TargetKind target);
+// and the names of a plan form's arguments (namespace arg).
+std::string plan_argument_names(const Task& task);
+
 }  // namespace kernelpro

@@ -59,6 +59,26 @@ Task every_type() {
   return task.value_or(Task{});
 }
 
+// What an export copies is what candidates are compiled with.
+TEST(Header, ItsPartsAreThoseThatProgramsTake) {
+  const Task task = every_type();
+  const Case& c = task.cases[0];
+  for (const TargetKind target : {TargetKind::kCpu, TargetKind::kCuda}) {
+    const std::string whole = task_header(task, c, target);
+    const std::string declarations = task_declarations(task, c, target);
+    EXPECT_TRUE(contains(whole, declarations)) << declarations;
+    for (const char* part :
+         {"constexpr int N = 5;", "constexpr long long HUGE = 5000000000ll;", "struct Args {",
+          "int* count;  // [1] = [1]", "WORKSPACE_BYTES = 256"}) {
+      EXPECT_TRUE(contains(declarations, part)) << part << "\n" << declarations;
+    }
+    EXPECT_FALSE(contains(declarations, "ReferenceArgs"));
+  }
+  const std::string names = plan_argument_names(task);
+  EXPECT_TRUE(task_header(task, c, TargetKind::kCuda).ends_with(names)) << names;
+  EXPECT_TRUE(names.starts_with("namespace arg {\n")) << names;
+}
+
 // Output of a command in a folder that holds task.h and `source`.
 Exit compile(const std::string& header, const std::string& name, const std::string& source,
              std::vector<std::string> argv) {
