@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/text.h"
 #include "core/evaluation/label.h"
@@ -93,7 +94,7 @@ class CpuModule : public ::testing::Test {
     EvaluateSettings settings;
     settings.timeout_s = 60;
     settings.samples = 6;
-    settings.module = module_.get();
+    settings.module = module_;
     settings.policy = policy;
     auto evaluator = make_cpu_evaluator(task_, Machine{}, settings);
     if (!evaluator) return tl::unexpected<Error>(evaluator.error());
@@ -124,13 +125,49 @@ class CpuModule : public ::testing::Test {
     return evaluation.correct() != nullptr && has_label(*evaluation.correct(), label);
   }
 
-  static inline std::unique_ptr<ModuleReference> module_;
+  static inline std::shared_ptr<ModuleReference> module_;
   double matmul_flops_ = 0;
   TempDir cache_;
   Task task_;
   std::unique_ptr<Compiler> compiler_;
   std::unique_ptr<Evaluator> evaluator_;
 };
+
+// A reference without a process.
+struct NoReference : ModuleReference {
+  Result<ModuleDescription> describe(const std::string&, const std::string&,
+                                     const std::map<std::string, std::int64_t>&) override {
+    return ModuleDescription();
+  }
+  Result<void> attach(const Task&, const Case&, int, const std::vector<SharedBuffer>&) override {
+    return {};
+  }
+  Result<DrawFacts> draw(const Case&, int, std::uint64_t, DrawKind) override { return DrawFacts(); }
+  Result<ComputeFacts> compute(const Case&, int, Numerics, bool) override { return ComputeFacts(); }
+  Result<void> detach(const Case&) override { return {}; }
+  std::string versions() const override { return "none"; }
+};
+
+TEST(Ownership, AModulesProcessEndsWithTheLastEvaluatorThatDrivesIt) {
+  Task task;
+  task.module = Module{"/relu.py", kRelu, ""};
+  std::weak_ptr<ModuleReference> process;
+  std::vector<std::unique_ptr<Evaluator>> evaluators;
+  {
+    EvaluateSettings settings;
+    settings.module = std::make_shared<NoReference>();
+    process = settings.module;
+    for (int i = 0; i < 2; ++i) {
+      auto made = make_cpu_evaluator(task, Machine{}, settings);
+      ASSERT_TRUE(made) << made.error().text();
+      evaluators.push_back(std::move(*made));
+    }
+  }
+  evaluators.pop_back();
+  EXPECT_FALSE(process.expired());
+  evaluators.pop_back();
+  EXPECT_TRUE(process.expired());
+}
 
 TEST_F(CpuModule, RightOnTheGivenInputsAlone) {
   const Result<void> prepared = prepare(kRelu);

@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <future>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -60,6 +62,8 @@ class CudaEvaluator : public Evaluator {
 
   // All processes end in parallel: each takes a while to destroy its context.
   ~CudaEvaluator() override {
+    const auto ending = std::async(
+        std::launch::async, [module = std::move(settings_.module)]() mutable { module.reset(); });
     crew_.dismiss();
     crew_.retire(std::move(judge_));
     if (shop_.capture) crew_.retire(std::move(*shop_.capture));

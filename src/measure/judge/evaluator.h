@@ -41,9 +41,9 @@ struct EvaluateSettings {
   int samples = 40;       // timed pairs per timed case, at most
   double min_effect = kLeastEffect;
   double alpha = 0.02;  // chance of declaring equals different, over all looks
-  // Of a task with a Module: has described it. Owned by the caller (the station's Target,
-  // measure/station/target.h), and must outlive the evaluator.
-  ModuleReference* module = nullptr;
+  // Of a task with a Module: has described it. The evaluator drives the process and owns it, in
+  // turn with evaluators of the same module in other cases (held-out ones): it ends with the last.
+  std::shared_ptr<ModuleReference> module = nullptr;
   Policy policy = Policy::kContract;
   bool probes = true;   // other values of the same shapes (measure/judge/probes.h)
   int probes_each = 0;  // how many kinds of them `evaluate` runs, at random; 0, and `confirm`: all

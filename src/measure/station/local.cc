@@ -45,11 +45,6 @@ class LocalStation : public Station {
         settings_(settings),
         target_(std::move(target)),
         workshop_(std::move(workshop)) {}
-  // The evaluator and the module's reference wait for their processes: in parallel.
-  ~LocalStation() override {
-    const auto ending = std::async(std::launch::async, [this] { target_.evaluator.reset(); });
-    target_.module.reset();
-  }
 
   const Machine& machine() const override { return *target_.machine; }
   std::string compiler() const override {

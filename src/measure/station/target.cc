@@ -90,9 +90,8 @@ Result<Target> make_target(const Task& task, const StationSettings& settings,
     target.machine = std::make_unique<Machine>(std::move(machine));
     return target;
   }
-  target.module = std::move(module);
-  if (task.module && target.module == nullptr) {
-    KP_ASSIGN(target.module, restart_module(task, settings.target, settings.gpu, settings.python));
+  if (task.module && module == nullptr) {
+    KP_ASSIGN(module, restart_module(task, settings.target, settings.gpu, settings.python));
   }
   const bool ready = ahead != nullptr && ahead->tools.valid();
   KP_ASSIGN(Tools tools,
@@ -115,7 +114,7 @@ Result<Target> make_target(const Task& task, const StationSettings& settings,
   evaluate.standby = settings.standby;
   evaluate.evaluations = settings.evaluations;
   evaluate.counters = settings.counters;
-  evaluate.module = target.module.get();
+  evaluate.module = std::move(module);
   evaluate.ahead = std::move(tools.processes);
   KP_ASSIGN(target.evaluator, cpu ? make_cpu_evaluator(task, *target.machine, evaluate)
                                   : make_cuda_evaluator(task, *target.machine, evaluate));

@@ -22,9 +22,6 @@
 namespace kernelpro {
 
 struct Target {
-  // Of a task with a Module. The targets that one maker makes in turn share the process (held-out
-  // cases) and own it; the evaluator borrows it.
-  std::shared_ptr<ModuleReference> module;
   std::unique_ptr<Machine> machine;
   std::shared_ptr<Compiler> compiler;       // null: no candidates (StationSettings::candidates)
   std::unique_ptr<Compiler> host_compiler;  // cuda only: builds reference.cpp
@@ -45,9 +42,9 @@ struct Target {
 using TargetMaker =
     std::function<Result<Target>(const Task& task, const StationSettings& settings)>;
 
-// The real one, with a running reference that has described the task; null: starts one if the task
-// has a Module. `tools`: null: finds its own. Fails with kEnvironment when this machine or this
-// build lacks the target.
+// The real one. Its evaluator gets the running reference, which has described the task; null: one
+// is started if the task has a Module. `tools`: null: finds its own. Fails with kEnvironment when
+// this machine or this build lacks the target.
 Result<Target> make_target(const Task& task, const StationSettings& settings,
                            std::shared_ptr<ModuleReference> module = nullptr,
                            const ToolsAhead& tools = nullptr);
