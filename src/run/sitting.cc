@@ -121,10 +121,21 @@ Result<std::optional<Sitting::Evaluated>> Sitting::put(Candidate candidate) {
   const KnownPtr best = ledger.best(), baseline = ledger.baseline();
   if (own > 0) row->speedup = ledger.comparable_us(baseline->id) / own;
   const std::lock_guard<std::mutex> lock(mutex_);
+  diagnose_anew();
   rows_.push_back(row);
   best_ = best != nullptr ? best->id : 0;
   baseline_ = baseline != nullptr ? baseline->id : 0;
   return Evaluated{row, false, verdict->note, 1000 * (bench_->outside_s() - before)};
+}
+
+// Rows hold diagnoses, which change with the machine's ceilings. REQUIRES: mutex_ is held.
+void Sitting::diagnose_anew() {
+  if (std::exchange(revisions_, bench_->revisions()) == bench_->revisions()) return;
+  for (RowPtr& row : rows_) {
+    auto anew = std::make_shared<Row>(*row);
+    anew->known.diagnosis = bench_->ledger().find(row->known.id)->diagnosis;
+    row = std::move(anew);
+  }
 }
 
 // Evaluates the start, which the others are compared with.

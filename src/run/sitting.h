@@ -85,6 +85,7 @@ class Sitting {
   Result<void> warm_up(const Phase& phase);
   Result<std::optional<Evaluated>> put(Candidate candidate);
   Result<std::optional<Evaluated>> begin();
+  void diagnose_anew();
   // Calls `work` with the station prepared and `phase` connected.
   template <class Work>
   auto with_station(const Phase& phase, Work work) -> decltype(work());
@@ -105,6 +106,7 @@ class Sitting {
   std::vector<RowPtr> rows_;
   std::int64_t best_ = 0;
   std::int64_t baseline_ = 0;
+  int revisions_ = 0;  // the bench's, when rows_ were diagnosed
 };
 
 }  // namespace kernelpro

@@ -100,6 +100,32 @@ TEST(Sitting, TheTargetStaysPrepared) {
   EXPECT_TRUE((*after)->row->known.evaluation.correct()->versus.has_value());
 }
 
+// Clients see every candidate at the ceilings that are known by now, as the store has them.
+TEST(Sitting, ABetterCeilingAppliesToWhatWasEvaluatedBefore) {
+  constexpr double kFastest = 524288 / 100e-6;  // bytes/s of the best setting
+  FakeSettings fake;
+  fake.copy_bytes_per_s = kFastest / 4;  // measured under load
+  fake.remeasure = [] {
+    Machine machine;
+    machine.ceilings.copy_bytes_per_s = 2 * kFastest;
+    return Result<Machine>(machine);
+  };
+  Opened opened(fake);
+  Sitting& sitting = *opened.sitting;
+  ASSERT_TRUE(sitting.evaluate(given({{"V", "2"}}), nullptr));
+  const double before = sitting.row(1)->known.diagnosis.fraction_of_ceiling;
+  EXPECT_GT(before, 0);
+  const auto best = sitting.evaluate(
+      given({{"V", "8"}, {"T", "4"}, {"C", "64"}, {"S", "1"}, {"U", "2"}}), nullptr);
+  ASSERT_TRUE(best && *best);
+  EXPECT_NEAR((*best)->row->known.diagnosis.fraction_of_ceiling, 0.5, 1e-6);
+  EXPECT_NEAR(sitting.row(1)->known.diagnosis.fraction_of_ceiling, before / 8, 1e-6);
+  const auto store = Store::open(sitting.directory(), Store::Mode::kRead);
+  ASSERT_TRUE(store);
+  EXPECT_EQ((*store)->candidate(1, false)->known.diagnosis.fraction_of_ceiling,
+            sitting.row(1)->known.diagnosis.fraction_of_ceiling);
+}
+
 TEST(Sitting, WhatIsCancelledHasNoResultAndMayBeAskedAgain) {
   std::atomic<bool> flag{false};
   std::atomic<bool> armed{false};
