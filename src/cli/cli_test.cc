@@ -65,7 +65,12 @@ TEST(Help, DocsAreDerivedFromTheRows) {
 }
 
 TEST(Binary, VersionAndHelp) {
-  EXPECT_EQ(kernelpro({"--version"}).output, std::string("kernelpro ") + KERNELPRO_VERSION + "\n");
+  // The commit follows in parentheses, unless the source is no checkout.
+  const std::string version = kernelpro({"--version"}).output;
+  EXPECT_TRUE(version.starts_with("kernelpro " KERNELPRO_VERSION)) << version;
+  if (exists(KERNELPRO_SOURCE_DIR "/.git") && !find_program("git").empty()) {
+    EXPECT_TRUE(version.ends_with(")\n") && contains(version, " (")) << version;
+  }
   EXPECT_EQ(kernelpro({"--help"}).output, help_text());
   EXPECT_EQ(kernelpro({"help", "--markdown"}).output, help_markdown());
   for (const Subcommand* subcommand : subcommands()) {

@@ -18,7 +18,7 @@ int report(const Error& error) {
   return static_cast<int>(error.kind);
 }
 
-int dispatch(const std::vector<std::string>& arguments) {
+int dispatch(const std::vector<std::string>& arguments, const std::string& version) {
   if (arguments.empty()) {
     std::fputs(help_text().c_str(), stderr);
     return static_cast<int>(ErrorKind::kBadInput);
@@ -26,7 +26,7 @@ int dispatch(const std::vector<std::string>& arguments) {
   std::string name = arguments[0];
   std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   if (name == "--version" || name == "-V") {
-    std::printf("kernelpro %s\n", KERNELPRO_VERSION);
+    std::printf("kernelpro %s\n", version.c_str());
     return 0;
   }
   if (name == "--help" || name == "-h") name = "help";
@@ -49,9 +49,9 @@ int dispatch(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-int run_kernelpro(int argc, char** argv) {
+int run_kernelpro(int argc, char** argv, const std::string& version) {
   try {
-    return dispatch(std::vector<std::string>(argv + 1, argv + argc));
+    return dispatch(std::vector<std::string>(argv + 1, argv + argc), version);
   } catch (const Fatal& fatal) {
     return report(fatal.error());
   } catch (const std::exception& error) {

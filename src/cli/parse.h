@@ -24,7 +24,7 @@ std::string help_markdown();
 
 const Subcommand* find_subcommand(std::string_view name);
 
-// Runs the whole program; returns the exit status.
-int run_kernelpro(int argc, char** argv);
+// Runs the whole program; returns the exit status. `version`: what --version says.
+int run_kernelpro(int argc, char** argv, const std::string& version);
 
 }  // namespace kernelpro
