@@ -100,7 +100,7 @@ def main():
         outputs = [got] if isinstance(got, torch.Tensor) else list(got)
 
         library, count, workspace_bytes = build(options.export, scratch)
-        state = [s.to("cuda") for s in models[1]._kp_state()]
+        state = [s.to("cuda") for s in new._kp_state(models[1])]
         given = [v for v in inputs if isinstance(v, torch.Tensor)]
         native = [torch.empty_like(t) for t in outputs]
         tensors = given + state + native

@@ -22,18 +22,14 @@ namespace {
 // More than any kernel needs; stops template bombs.
 constexpr std::int64_t kMaxMemory = 6LL << 30;
 
-// Precise floating point: no -ffast-math, since the candidate must keep the precision contract.
-// Relaxes only what cannot change a result's value (errno, traps), and allows FMA contraction.
-const std::vector<std::string> kFlags = {"-std=c++20",
-                                         "-O3",
-                                         "-fPIC",
-                                         "-shared",
-                                         "-pthread",
-                                         "-g1",
-                                         "-fno-math-errno",
-                                         "-fno-trapping-math",
-                                         "-ffp-contract=fast",
-                                         "-fdiagnostics-color=never"};
+// Those that make it a shared object and its messages plain follow those that decide the code.
+std::vector<std::string> first_flags() {
+  std::vector<std::string> flags = words(kCpuFlags);
+  for (const char* flag : {"-fPIC", "-shared", "-pthread", "-g1", "-fdiagnostics-color=never"}) {
+    flags.emplace_back(flag);
+  }
+  return flags;
+}
 
 Limits limits_of(double seconds) {
   Limits limits;
@@ -96,7 +92,7 @@ HostCompiler::HostCompiler(CompileSettings settings, std::string program, std::s
       program_(std::move(program)),
       version_(std::move(version)),
       native_(cpu_features()),
-      flags_(kFlags) {}
+      flags_(first_flags()) {}
 
 Result<std::unique_ptr<HostCompiler>> HostCompiler::make(const CompileSettings& settings) {
   std::string tried;

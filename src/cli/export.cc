@@ -2,14 +2,16 @@
 #include "report/export/export.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/tasks.h"
 #include "core/candidate/knobs.h"
-#include "core/machine/architecture.h"
+#include "core/candidate/language.h"
 #include "report/view.h"
 #include "task/open/open_task.h"
 
@@ -19,7 +21,7 @@ namespace {
 
 constexpr OptionSpec kExportOptions[] = {
     {"RUN", "", "", "Run whose winner to export; with --kernel, the task.", true},
-    {"--kernel", "FILE", "", "Export this .cu file instead; RUN is then its task."},
+    {"--kernel", "FILE", "", "Export this .cu or .cpp file instead; RUN is then its task."},
     {"--output", "DIR", "", "Where the files go; by default export/ in the run folder."},
     {"--candidate", "N", "", "Candidate to export; the winner by default."},
     {"--case", "NAME", "", "Case whose sizes to compile in; the largest timed one by default."},
@@ -28,7 +30,8 @@ constexpr OptionSpec kExportOptions[] = {
     kPrecisionOption,
     kSetOption,
     kPythonOption,
-    {"--no-build", "", "", "Do not check that kernel.cu compiles on its own."},
+    {"--no-build", "", "", "Do not check that the exported kernel compiles on its own."},
+    {"--json", "", "", "Print the files as JSON."},
 };
 
 struct Chosen {
@@ -61,15 +64,11 @@ const StoredCandidate* find_candidate(const RunView& view, const Story& story,
 
 void from_run(const Options& options, Chosen* chosen) {
   const RunView view = require(load_run_view(options.text("RUN")));
-  if (view.header.target != TargetKind::kCuda) {
-    throw Fatal({ErrorKind::kBadInput, "the run is on the cpu target",
-                 "only CUDA kernels can be exported; run `kernelpro optimize --target cuda`"});
-  }
   const Story story = tell(view);
   const StoredCandidate* candidate = find_candidate(view, story, options);
   chosen->task = view.header.task;
   ExportRequest& request = chosen->request;
-  request.c = require(export_case(chosen->task, options.text("--case")));
+  request.c = require(export_case(chosen->task, view.header.target, options.text("--case")));
   request.candidate = candidate->known.candidate;
   request.device = view.header.machine.name;
   if (!view.header.machine.arch.empty()) request.arch = view.header.machine.arch;
@@ -87,10 +86,10 @@ void from_kernel(const Options& options, Chosen* chosen) {
   open.memory_bytes = 1e15;
   chosen->task = require(open_task(options.text("RUN"), open)).task;
   ExportRequest& request = chosen->request;
-  request.c = require(export_case(chosen->task, options.text("--case")));
   Candidate& candidate = request.candidate;
   const LanguageRow* language = language_of_file(options.text("--kernel"));
   if (language == nullptr) language = &native_language(TargetKind::kCuda);
+  request.c = require(export_case(chosen->task, language->target, options.text("--case")));
   candidate.language = language->language;
   candidate.source = require(read_file(options.text("--kernel"), 4 << 20));
   candidate.knobs =
@@ -115,27 +114,38 @@ std::string nvcc_path() {
   return found.empty() ? find_program("/usr/local/cuda/bin/nvcc") : found;
 }
 
-// "" when kernel.cu compiles on its own, otherwise the compiler's output.
-std::string build_problem(const std::string& directory, const std::string& nvcc,
-                          const std::string& arch) {
+std::string cpp_path() {
+  const char* chosen = std::getenv("CXX");
+  return find_program(chosen != nullptr && *chosen != '\0' ? chosen : "c++");
+}
+
+// "" when the kernel compiles on its own, otherwise the compiler's output.
+std::string build_problem(const std::string& directory, const std::string& compiler,
+                          const ExportRequest& request) {
   const TempDir scratch;
-  const auto target = Architecture::parse(arch);
   Command command;
   command.cwd = directory;
   command.env = {"TMPDIR=" + scratch.path()};
   command.limits.wall_seconds = 300;
-  command.argv = {nvcc,
-                  "-std=c++20",
-                  "-O3",
-                  "--expt-relaxed-constexpr",
-                  target ? target->gencode() : "-arch=native",
-                  "-c",
-                  "kernel.cu",
-                  "-o",
-                  join(scratch.path(), "kernel.o")};
+  command.argv = {compiler};
+  for (const std::string& each : export_build(request)) command.argv.push_back(each);
+  command.argv.insert(command.argv.end(), {"-o", join(scratch.path(), "kernel.o")});
   const Exit exit = require(run(command));
   if (exit.ok()) return "";
-  return exit.kind == Exit::Kind::kExited ? exit.output : "nvcc " + exit.describe(command.limits);
+  return exit.kind == Exit::Kind::kExited ? exit.output
+                                          : compiler + " " + exit.describe(command.limits);
+}
+
+// `builds`: null where no compiler was asked.
+void print_json(const Chosen& chosen, const std::vector<std::string>& paths, const Json& builds) {
+  const Json json = {{"schema", 1},
+                     {"task", chosen.task.name},
+                     {"case", chosen.request.c->name},
+                     {"language", language_name(chosen.request.candidate.language)},
+                     {"precision", precision_name(chosen.task.precision)},
+                     {"files", paths},
+                     {"builds", builds}};
+  std::printf("%s\n", dump_json(json, 2).c_str());
 }
 
 int run_export(const Options& options) {
@@ -151,19 +161,24 @@ int run_export(const Options& options) {
                                 : in_run ? default_output(options.text("RUN"), "export")
                                          : "export";
   require(make_dirs(directory));
+  std::vector<std::string> paths;
   for (const ExportedFile& file : require(export_kernel(chosen.request))) {
-    const std::string path = join(directory, file.name);
-    require(write_file(path, file.text));
-    std::printf("%s\n", path.c_str());
+    paths.push_back(join(directory, file.name));
+    require(write_file(paths.back(), file.text));
+    if (!options.flag("--json")) std::printf("%s\n", paths.back().c_str());
   }
-  const std::string nvcc = nvcc_path();
-  if (options.flag("--no-build") || nvcc.empty()) return 0;
-  const std::string problem = build_problem(directory, nvcc, chosen.request.arch);
+  const LanguageRow& language = language_row(chosen.request.candidate.language);
+  const bool cuda = language.target == TargetKind::kCuda;
+  const std::string compiler = cuda ? nvcc_path() : cpp_path();
+  const bool asked = !options.flag("--no-build") && !compiler.empty();
+  const std::string problem = asked ? build_problem(directory, compiler, chosen.request) : "";
+  if (options.flag("--json")) print_json(chosen, paths, asked ? Json(problem.empty()) : Json());
   if (problem.empty()) return 0;
-  std::fprintf(stderr,
-               "kernel.cu does not compile on its own:\n%s\nFunctions without __device__ are for "
-               "the device in plan form and for the host elsewhere: mark them __device__.\n",
-               clip(problem, 4000).c_str());
+  std::fprintf(stderr, "%s does not compile on its own:\n%s\n%s",
+               kernel_file_name(language).c_str(), clip(problem, 4000).c_str(),
+               cuda ? "Functions without __device__ are for the device in plan form and for the "
+                      "host elsewhere: mark them __device__.\n"
+                    : "");
   return 1;
 }
 

@@ -13,9 +13,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 namespace kernelpro {
 
+// How candidates are compiled: what decides their code, apart from the flags that a compiler may
+// lack (-march=native -fopenmp). Precise floating point: no -ffast-math, since a candidate must
+// keep the precision contract. Relaxes only what cannot change a result's value (errno, traps), and
+// allows FMA contraction.
+constexpr std::string_view kCpuFlags =
+    "-std=c++20 -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast";
 constexpr std::int64_t kCpuSlotAlign = 64;  // alignment of tensors on the cpu target
 // Added to a source by the host compiler: void kernelpro_call(const Args&) noexcept calls `launch`
 // (or `reference`). It is in the shared object so that its C++ runtime reports stray exceptions.

@@ -6,7 +6,12 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "core/candidate/knobs.h"
+#include "core/candidate/language.h"
 #include "core/machine/architecture.h"
+#include "core/plan/cpu_protocol.h"
+#include "embedded/export_build_cpu.h"
+#include "embedded/export_build_cuda.h"
+#include "embedded/export_model_new.h"
 #include "embedded/export_plan_on_host.h"
 #include "report/export/export_text.h"
 #include "task/load/header.h"
@@ -14,6 +19,13 @@
 namespace kernelpro {
 
 namespace {
+
+constexpr const char* kCpuNativeFlags = " -march=native -fopenmp";
+
+TargetKind target_of(const ExportRequest& request) {
+  return language_row(request.candidate.language).target;
+}
+bool is_cuda(const ExportRequest& request) { return target_of(request) == TargetKind::kCuda; }
 
 // Whether the source declares its launches as data (docs/launch-plan.md), not in `launch`. Ignores
 // comments, so that a source with `launch` may mention the macros.
@@ -61,58 +73,80 @@ std::string bracketed(const Shaped& shaped) {
   return text.empty() ? "one element" : text;
 }
 
-std::string type_of(const Shaped& shaped) {
-  return std::string(shaped.tensor->role == Role::kOutput ? "" : "const ") +
-         std::string(dtype_cuda_type(shaped.tensor->dtype)) + "*";
+// The type in Args; `plain`: in kernel.h, which has no half-precision types on the cpu target.
+std::string type_of(const ExportRequest& request, const Shaped& shaped, bool plain = false) {
+  const DType dtype = shaped.tensor->dtype;
+  std::string type(is_cuda(request) ? dtype_cuda_type(dtype) : dtype_cpu_type(dtype));
+  if (plain && type.starts_with("kp::")) type = "void";
+  return (shaped.tensor->role == Role::kOutput ? "" : "const ") + type + "*";
 }
 
-// "const float* x, float* y, void* workspace, cudaStream_t stream"
-std::string signature(const std::vector<Shaped>& tensors) {
-  std::string text;
-  for (const Shaped& shaped : tensors) text += type_of(shaped) + " " + shaped.tensor->name + ", ";
-  return text + "void* workspace, cudaStream_t stream";
+// "cudaError_t run(const float* x, float* y, void* workspace, cudaStream_t stream)"
+std::string signature(const ExportRequest& request, const std::vector<Shaped>& tensors) {
+  std::string text = is_cuda(request) ? "cudaError_t run(" : "void run(";
+  for (const Shaped& shaped : tensors) {
+    text += type_of(request, shaped, true) + " " + shaped.tensor->name + ", ";
+  }
+  return text + (is_cuda(request) ? "void* workspace, cudaStream_t stream)" : "void* workspace)");
 }
 
-std::string names(const std::vector<Shaped>& tensors) {
+// The members of Args, from the arguments of `run`.
+std::string members(const ExportRequest& request, const std::vector<Shaped>& tensors) {
   std::string text;
-  for (const Shaped& shaped : tensors) text += shaped.tensor->name + ", ";
-  return text;
+  for (const Shaped& shaped : tensors) {
+    const std::string type = type_of(request, shaped), &name = shaped.tensor->name;
+    const bool cast = type != type_of(request, shaped, true);
+    text += (cast ? "static_cast<" + type + ">(" + name + ")" : name) + ", ";
+  }
+  return text + "workspace";
 }
+
+constexpr std::string_view kCudaContract =
+    "// Bytes of device memory that `run` needs as scratch. 0: none, and `workspace` may be "
+    "null.\nstd::size_t workspace_bytes();\n\n"
+    "// Enqueues the computation on `stream` and returns; the result is cudaSuccess or what the\n"
+    "// launch failed with. All pointers are device memory, contiguous (the last index runs\n"
+    "// fastest) and aligned to 256 bytes; inputs are only read. One call at a time may use a\n"
+    "// workspace. Sizes are fixed:\n";
+constexpr std::string_view kCpuContract =
+    "// Bytes that `run` needs as scratch. 0: none, and `workspace` may be null.\n"
+    "std::size_t workspace_bytes();\n\n"
+    "// Computes the outputs. All pointers are contiguous memory (the last index runs fastest),\n"
+    "// aligned to 64 bytes; inputs are only read. One call at a time may use a workspace. Sizes "
+    "are\n// fixed:\n";
 
 std::string header_file(const ExportRequest& request, const std::vector<Shaped>& tensors) {
   const std::string space = export_namespace(*request.task);
-  std::string text = title(request, "//") + "#pragma once\n\n#include <cuda_runtime.h>\n";
+  std::string text = title(request, "//") + "#pragma once\n\n";
   const auto has = [&](DType dtype) {
     return std::any_of(tensors.begin(), tensors.end(),
                        [&](const Shaped& s) { return s.tensor->dtype == dtype; });
   };
-  if (has(DType::kFp16)) text += "#include <cuda_fp16.h>\n";
-  if (has(DType::kBf16)) text += "#include <cuda_bf16.h>\n";
-  text += "\n#include <cstddef>\n\nnamespace " + space + " {\n\n";
-  text +=
-      "// Bytes of device memory that `run` needs as scratch. 0: none, and `workspace` may be "
-      "null.\nstd::size_t workspace_bytes();\n\n"
-      "// Enqueues the computation on `stream` and returns; the result is cudaSuccess or what the\n"
-      "// launch failed with. All pointers are device memory, contiguous (the last index runs\n"
-      "// fastest) and aligned to 256 bytes; inputs are only read. One call at a time may use a\n"
-      "// workspace. Sizes are fixed:\n";
+  if (is_cuda(request)) {
+    text += "#include <cuda_runtime.h>\n";
+    if (has(DType::kFp16)) text += "#include <cuda_fp16.h>\n";
+    if (has(DType::kBf16)) text += "#include <cuda_bf16.h>\n";
+    text += "\n";
+  }
+  text += "#include <cstddef>\n\nnamespace " + space + " {\n\n";
+  text += is_cuda(request) ? kCudaContract : kCpuContract;
   for (const Shaped& shaped : tensors) {
     text += "//   " + shaped.tensor->name + ": " + std::string(role_name(shaped.tensor->role)) +
             ", " + std::string(dtype_name(shaped.tensor->dtype)) + " " + bracketed(shaped) + "\n";
   }
-  return text + "cudaError_t run(" + signature(tensors) + ");\n\n}  // namespace " + space + "\n";
+  return text + signature(request, tensors) + ";\n\n}  // namespace " + space + "\n";
 }
 
 // The source, preceded by its declarations and followed by the functions of kernel.h.
 std::string kernel_body(const ExportRequest& request, const std::vector<Shaped>& tensors) {
   const std::string space = export_namespace(*request.task);
   const Candidate& candidate = request.candidate;
-  const bool plan = declares_launches(candidate.source);
+  const bool cuda = is_cuda(request);
   const Task& task = *request.task;
-  const std::string declared = task_declarations(task, *request.c, TargetKind::kCuda);
+  const std::string declared = task_declarations(task, *request.c, target_of(request));
   std::string before = "\n" + std::string(trim(declared)) + "\n";
-  std::string call = "  ::launch(kp_args, stream);\n";
-  if (plan) {
+  std::string call = cuda ? "  ::launch(kp_args, stream);\n" : "  ::launch(kp_args);\n";
+  if (cuda && declares_launches(candidate.source)) {
     const std::string_view text = embedded::export_plan_on_host;
     before += "\n" + std::string(text.substr(text.find('\n') + 1)) + "\n" +  // skip license line
               plan_argument_names(task);
@@ -123,21 +157,22 @@ std::string kernel_body(const ExportRequest& request, const std::vector<Shaped>&
         "  }\n";
   } else {
     // A unique symbol, so that several exported kernels can be linked into one program.
-    before += "\nextern \"C\" void launch(const Args& args, cudaStream_t stream) __asm__(\"" +
-              space + "_launch\");\n";
+    before += "\nextern \"C\" void launch(const Args& args" +
+              std::string(cuda ? ", cudaStream_t stream" : "") + ") __asm__(\"" + space +
+              "_launch\");\n";
   }
+  if (cuda) call += "  return cudaGetLastError();\n";
   return before + "\n" + without_task_header(with_fixed_knobs(candidate.source, candidate.knobs)) +
          "\nnamespace " + space + " {\n\n" +
-         "std::size_t workspace_bytes() { return WORKSPACE_BYTES; }\n\n" + "cudaError_t run(" +
-         signature(tensors) + ") {\n  const Args kp_args{" + names(tensors) + "workspace};\n" +
-         call + "  return cudaGetLastError();\n}\n\n}  // namespace " + space + "\n";
+         "std::size_t workspace_bytes() { return WORKSPACE_BYTES; }\n\n" +
+         signature(request, tensors) + " {\n  const Args kp_args{" + members(request, tensors) +
+         "};\n" + call + "}\n\n}  // namespace " + space + "\n";
 }
 
 std::string kernel_file(const ExportRequest& request, const std::vector<Shaped>& tensors) {
-  const auto arch = Architecture::parse(request.arch);
-  return title(request, "//") + "// Build: nvcc -std=c++20 -O3 --expt-relaxed-constexpr " +
-         (arch ? arch->gencode() + " " : std::string()) + "-c kernel.cu\n" +
-         "#include \"kernel.h\"\n" + kernel_body(request, tensors);
+  return title(request, "//") + "// Build: " + (is_cuda(request) ? "nvcc " : "c++ ") +
+         join_text(export_build(request), " ") + "\n#include \"kernel.h\"\n" +
+         kernel_body(request, tensors);
 }
 
 std::string torch_dtype(DType dtype) {
@@ -170,16 +205,21 @@ std::string python_list(const std::vector<Shaped>& tensors, Role role) {
   return text + (text == "[" ? "]" : "\n]");
 }
 
-// Entry point for PyTorch's extension; its signature uses none of the kernel's types.
-std::string entry(const std::string& space, const std::vector<Shaped>& tensors) {
-  std::string arguments;
+// Entry point for PyTorch's extension or ctypes; its signature uses none of the kernel's types.
+std::string entry(const ExportRequest& request, const std::vector<Shaped>& tensors) {
+  const std::string space = export_namespace(*request.task);
+  std::string call = space + "::run(\n";
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    arguments +=
-        "      static_cast<" + type_of(tensors[i]) + ">(pointers[" + std::to_string(i) + "]),\n";
+    call += "      static_cast<" + type_of(request, tensors[i], true) + ">(pointers[" +
+            std::to_string(i) + "]),\n";
+  }
+  if (!is_cuda(request)) {
+    return "\nextern \"C\" void " + space + "_entry(void* const* pointers, void* workspace) {\n  " +
+           call + "      workspace);\n}\n";
   }
   return "\nextern \"C\" int " + space +
-         "_entry(void* const* pointers, void* workspace, void* stream) {\n  return " + space +
-         "::run(\n" + arguments + "      workspace, static_cast<cudaStream_t>(stream));\n}\n";
+         "_entry(void* const* pointers, void* workspace, void* stream) {\n  return " + call +
+         "      workspace, static_cast<cudaStream_t>(stream));\n}\n";
 }
 
 std::string extension(const std::string& space) {
@@ -204,20 +244,31 @@ std::string module_file(const ExportRequest& request, const std::vector<Shaped>&
   const Task& task = *request.task;
   const std::string space = export_namespace(task);
   const std::string header = header_file(request, tensors);
-  const std::string cuda = replace_all(header, "#pragma once\n\n", "") +
-                           kernel_body(request, tensors) + entry(space, tensors);
-  const std::string cpp = extension(space);
-  return title(request, "#") +
-         "# ModelNew is Model with its forward done by the kernel. Building takes about a minute "
-         "the\n# first time.\n\n" +
+  const std::string kernel = replace_all(header, "#pragma once\n\n", "") +
+                             kernel_body(request, tensors) + entry(request, tensors);
+  std::string build;
+  if (is_cuda(request)) {
+    const std::string cpp = extension(space);
+    build = filled(embedded::export_build_cuda,
+                   {{"CPP", python_literal(cpp)},
+                    {"CUDA", python_literal(kernel)},
+                    {"EXTENSION", space + "_" + hash_hex({kernel, cpp}).substr(0, 12)}});
+  } else {
+    build = filled(embedded::export_build_cpu, {{"CPP", python_literal(kernel)},
+                                                {"FLAGS", std::string(kCpuFlags) + kCpuNativeFlags},
+                                                {"ENTRY", space + "_entry"}});
+  }
+  return title(request, "#") + "# ModelNew is Model with its forward done by the kernel. " +
+         (is_cuda(request) ? "Building takes about a minute the\n# first time.\n\n"
+                           : "Importing builds it, in seconds.\n\n") +
          with_sizes(task.module->source, request.c->dims) + "\n\n\n" +
-         filled_model_new({{"CPP", python_literal(cpp)},
-                           {"CUDA", python_literal(cuda)},
-                           {"INPUTS", python_list(tensors, Role::kInput)},
-                           {"STATE", python_list(tensors, Role::kParameter)},
-                           {"OUTPUTS", python_list(tensors, Role::kOutput)},
-                           {"WORKSPACE", std::to_string(workspace_bytes(task, *request.c))},
-                           {"EXTENSION", space + "_" + hash_hex({cuda, cpp}).substr(0, 12)}});
+         filled(embedded::export_model_new,
+                {{"BUILD", build},
+                 {"INPUTS", python_list(tensors, Role::kInput)},
+                 {"STATE", python_list(tensors, Role::kParameter)},
+                 {"OUTPUTS", python_list(tensors, Role::kOutput)},
+                 {"WORKSPACE", std::to_string(workspace_bytes(task, *request.c))},
+                 {"PRECISION", std::string(precision_name(task.precision))}});
 }
 
 }  // namespace
@@ -226,19 +277,32 @@ Result<std::vector<ExportedFile>> export_kernel(const ExportRequest& request) {
   const LanguageRow& language = language_row(request.candidate.language);
   if (!language.instead_of_export.empty()) {
     return fail(ErrorKind::kBadInput,
-                "only CUDA kernels can be exported; this one is " + std::string(language.name),
+                "kernels in " + std::string(language.title) + " are not exported",
                 std::string(language.instead_of_export));
   }
   const std::vector<Shaped> tensors = shaped_tensors(*request.task, *request.c);
   std::vector<ExportedFile> files = {{"kernel.h", header_file(request, tensors)},
-                                     {"kernel.cu", kernel_file(request, tensors)}};
+                                     {kernel_file_name(language), kernel_file(request, tensors)}};
   if (request.task->module) files.push_back({"model_new.py", module_file(request, tensors)});
   return files;
 }
 
-Result<const Case*> export_case(const Task& task, const std::string& name) {
-  const std::vector<const Case*> cases = cases_for(task, TargetKind::kCuda);
-  const Case* chosen = name.empty() ? largest_timed(task, TargetKind::kCuda) : nullptr;
+std::vector<std::string> export_build(const ExportRequest& request) {
+  const std::string file = kernel_file_name(language_row(request.candidate.language));
+  std::vector<std::string> flags;
+  if (is_cuda(request)) {
+    flags = {"-std=c++20", "-O3", "--expt-relaxed-constexpr"};
+    if (const auto arch = Architecture::parse(request.arch)) flags.push_back(arch->gencode());
+  } else {
+    flags = words(std::string(kCpuFlags) + kCpuNativeFlags);
+  }
+  flags.insert(flags.end(), {"-c", file});
+  return flags;
+}
+
+Result<const Case*> export_case(const Task& task, TargetKind target, const std::string& name) {
+  const std::vector<const Case*> cases = cases_for(task, target);
+  const Case* chosen = name.empty() ? largest_timed(task, target) : nullptr;
   std::string known;
   for (const Case* c : cases) {
     if (!name.empty() && c->name == name) chosen = c;
@@ -246,8 +310,10 @@ Result<const Case*> export_case(const Task& task, const std::string& name) {
   }
   if (chosen != nullptr) return chosen;
   if (cases.empty()) {
-    return fail(ErrorKind::kBadInput, "the task " + task.name + " has no case for the cuda target",
-                "export kernels of tasks that run on a GPU");
+    return fail(ErrorKind::kBadInput,
+                "the task " + task.name + " has no case for the " +
+                    std::string(target_name(target)) + " target",
+                "export a kernel for the other target, or give the task such a case");
   }
   return fail(ErrorKind::kBadInput,
               name.empty() ? "no case of the task is timed" : "the task has no case " + name,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports against the real nvcc: kernel.cu must stand alone, its object must hold the functions
-// that kernel.h declares, and nothing else that another export would clash with.
+// Exports against the real compilers: kernel.cu or kernel.cpp must stand alone, its object must
+// hold the functions that kernel.h declares, and nothing else that another export would clash with.
 #include "report/export/export.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/candidate/knobs.h"
+#include "core/candidate/language.h"
 #include "report/export/export_text.h"
 #include "task/load/loader.h"
 
@@ -24,11 +25,12 @@ Task example(const std::string& name) {
   return *load_task(join(join(KERNELPRO_SOURCE_DIR, "examples"), name));
 }
 
-ExportRequest request_for(const Task& task, const std::string& source) {
+ExportRequest request_for(const Task& task, const std::string& source,
+                          Language language = Language::kCuda) {
   ExportRequest request;
   request.task = &task;
-  request.c = *export_case(task, "");
-  request.candidate.language = Language::kCuda;
+  request.c = *export_case(task, language_row(language).target, "");
+  request.candidate.language = language;
   request.candidate.source = source;
   request.candidate.knobs = default_values(*parse_knobs(source, reserved_names(task)));
   request.device = "NVIDIA H200";
@@ -128,7 +130,7 @@ TEST(Export, HeaderTellsWhatAUserMustKnow) {
 
 TEST(Export, CaseThatDoesNotExistIsNamed) {
   const Task task = example("softmax");
-  const auto missing = export_case(task, "huge");
+  const auto missing = export_case(task, TargetKind::kCuda, "huge");
   ASSERT_FALSE(missing);
   EXPECT_TRUE(contains(missing.error().next, "gpu")) << missing.error().next;
   EXPECT_FALSE(contains(missing.error().next, "cpu")) << "not a case of the cuda target";
@@ -153,7 +155,46 @@ TEST(Export, ModulesGetTheSizesOfTheCase) {
   EXPECT_TRUE(text.ends_with("\nB = 7")) << text;
 }
 
-TEST(Export, OnlyCudaKernels) {
+// A program links two exports, calls one, and checks what it computed.
+TEST(Export, CpuKernelsStandAlone) {
+  const Task axpy = *load_task(KERNELPRO_SOURCE_DIR "/tests/tasks/axpy");
+  const Task softmax = example("softmax");
+  const TempDir folder;
+  std::vector<std::string> objects;
+  for (const Task* task : {&axpy, &softmax}) {
+    const ExportRequest request = request_for(*task, task->kernel_cpp, Language::kCpp);
+    const std::string place = join(folder.path(), task->name);
+    ASSERT_TRUE(make_dirs(place));
+    const std::vector<ExportedFile> files = *export_kernel(request);
+    for (const ExportedFile& file : files) {
+      EXPECT_FALSE(contains(file.text, "cuda")) << file.text;
+      ASSERT_TRUE(write_file(join(place, file.name), file.text));
+    }
+    std::vector<std::string> command = {"/usr/bin/env", "c++"};
+    for (const std::string& each : export_build(request)) command.push_back(each);
+    const Exit exit = run_in(place, command);
+    ASSERT_TRUE(exit.ok()) << exit.output;
+    objects.push_back(join(place, "kernel.o"));
+  }
+  ASSERT_TRUE(write_file(join(folder.path(), "use.cc"),
+                         "#include \"axpy/kernel.h\"\n"
+                         "#include \"softmax/kernel.h\"\n"
+                         "#include <cstdlib>\n"
+                         "alignas(64) static float x[1 << 20], z[1 << 20], y[1 << 20];\n"
+                         "int main() {\n"
+                         "  x[5] = 3, z[5] = 4;\n"
+                         "  kernelpro_axpy::run(x, z, y, nullptr);\n"
+                         "  (void)&kernelpro_softmax::run;\n"
+                         "  return y[5] == 10 && y[6] == 0 &&\n"
+                         "         kernelpro_softmax::workspace_bytes() < 1 << 30 ? 0 : 1;\n}\n"));
+  const Exit linked = run_in(folder.path(), {"/usr/bin/env", "c++", "-fopenmp", "use.cc",
+                                             objects[0], objects[1], "-o", "use"});
+  ASSERT_TRUE(linked.ok()) << linked.output;
+  const Exit used = run_in(folder.path(), {join(folder.path(), "use")});
+  EXPECT_TRUE(used.ok()) << used.describe({}) << used.output;
+}
+
+TEST(Export, PythonNeedsNone) {
   const Task task = example("softmax");
   ExportRequest request = request_for(task, kHostForm);
   request.candidate.language = Language::kPython;
@@ -219,14 +260,59 @@ Task relu_module_task() {
   return task;
 }
 
+// "" where there is none.
+std::string python_with_torch() {
+  for (const char* python : {"python3", "/usr/bin/python3"}) {
+    if (run_in("/", {"/usr/bin/env", python, "-c", "import torch"}).ok()) return python;
+  }
+  return "";
+}
+
+// The module file of a CPU kernel in real Python: built, called, and compared with the module.
+TEST(Export, ModelNewOnTheCpuComputesWhatModelDoes) {
+  const std::string python = python_with_torch();
+  if (python.empty()) GTEST_SKIP() << "PyTorch is not installed";
+  Task task = relu_module_task();
+  task.tensors[1].shape = {"1", "8"};
+  task.cases[0].shapes[1] = {1, 8};
+  const auto files = *export_kernel(request_for(task,
+                                                R"(#include "task.h"
+extern "C" void launch(const Args& args) {
+  for (int i = 0; i < 32; ++i) args.out[i] = args.x[i] * args.scale_weight[i % 8];
+}
+)",
+                                                Language::kCpp));
+  const TempDir folder;
+  ASSERT_TRUE(write_file(join(folder.path(), "model_new.py"), text_of(files, "model_new.py")));
+  ASSERT_TRUE(write_file(join(folder.path(), "use.py"), R"py(
+import copy
+import torch
+import model_new
+a, x = model_new.Model(), torch.randn(4, 8)
+b = model_new.ModelNew()
+b.load_state_dict(a.state_dict())
+with torch.no_grad():
+    assert torch.allclose(b(x), a(x)) and torch.allclose(b(x=x), a(x))
+    assert torch.allclose(model_new.kp_forward(a, x), a(x)), "any module with Model's parameters"
+    assert torch.allclose(copy.deepcopy(b)(x.t().contiguous().t()), a(x)), "strides are made plain"
+assert model_new.kp_misfit(a, x) == ""
+assert "(4, 8), not (5, 8)" in model_new.kp_misfit(a, torch.randn(5, 8))
+assert "float64" in model_new.kp_misfit(a, x.double())
+assert "1 tensors, 2 were" in model_new.kp_misfit(a, (x, x))
+assert "scale_weight" in model_new.kp_misfit(torch.nn.ReLU(), x)
+assert model_new.KP_PRECISION == "fp32"
+print("all is well")
+)py"));
+  const Exit exit = run_in(folder.path(), {"/usr/bin/env", python, "use.py"});
+  EXPECT_TRUE(exit.ok() && contains(exit.output, "all is well"))
+      << exit.output << text_of(files, "model_new.py");
+}
+
 // The module file in real Python, with PyTorch's extension builder faked instead of a GPU: checks
 // what it builds and the arguments of the call.
 TEST(Export, ModelNewHandsTheKernelItsTensors) {
-  const Exit torch = run_in("/", {"/usr/bin/env", "python3", "-c", "import torch"});
-  const std::string python = torch.ok() ? "python3" : "/usr/bin/python3";
-  if (!run_in("/", {"/usr/bin/env", python, "-c", "import torch"}).ok()) {
-    GTEST_SKIP() << "PyTorch is not installed";
-  }
+  const std::string python = python_with_torch();
+  if (python.empty()) GTEST_SKIP() << "PyTorch is not installed";
   const Task task = relu_module_task();
   const auto files =
       *export_kernel(request_for(task,

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "core/candidate/knobs.h"
-#include "embedded/export_model_new.h"
 
 namespace kernelpro {
 
@@ -138,9 +137,8 @@ std::string export_namespace(const Task& task) {
   return name;
 }
 
-std::string filled_model_new(const std::map<std::string, std::string>& values) {
-  const std::string_view all = embedded::export_model_new;
-  const std::string_view text = all.substr(all.find("import torch"));  // skip the comment above
+std::string filled(std::string_view text, const std::map<std::string, std::string>& values) {
+  while (text.starts_with("#")) text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::size_t end = text[i] == '@' ? text.find('@', i + 1) : std::string_view::npos;

@@ -31,8 +31,8 @@ std::string comment_line(std::string_view text);
 // Namespace of the exported functions: "kernelpro_" and the task's name as an identifier.
 std::string export_namespace(const Task& task);
 
-// export_texts/model_new.py with each @NAME@ replaced.
-std::string filled_model_new(const std::map<std::string, std::string>& values);
+// A template of texts/ without the comment that it begins with, each @NAME@ replaced.
+std::string filled(std::string_view text, const std::map<std::string, std::string>& values);
 
 // The candidate's source with its knobs fixed. Each `@knob` comment becomes a #define in its place
 // if nothing above it uses the name; otherwise all #defines go after the includes.

@@ -94,7 +94,7 @@ Result<std::vector<std::string>> write_winner(const Sitting& sitting, const Know
   if (language.instead_of_export.empty()) {
     ExportRequest request;
     request.task = &sitting.task();
-    KP_ASSIGN(request.c, export_case(sitting.task(), ""));
+    KP_ASSIGN(request.c, export_case(sitting.task(), language.target, ""));
     request.candidate = winner.candidate;
     request.device = sitting.machine();
     KP_ASSIGN(auto files, export_kernel(request));
