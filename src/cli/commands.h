@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/subcommand.h"
@@ -34,6 +35,10 @@ void read_model_budgets(const Options& options, RoleSettings* roles);
 constexpr int kNothingAchieved = 7;
 // 128 plus the signal number, as in a shell. REQUIRES: stop_on_signals() was called.
 int interrupted_status();
+// Common begin of optimize and replay: names the run's folder, and says what was changed to make
+// the task fit.
+void announce_run(const RunSettings& settings, const Task& task,
+                  const std::vector<std::string>& notes, bool json);
 // Common end of optimize, resume, measure and replay: writes report.html and the last lines.
 // Returns the exit status.
 int finish_run(const std::string& directory, const Result<RunResult>& result, bool json);

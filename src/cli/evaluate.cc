@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/input.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/tasks.h"
@@ -21,7 +22,11 @@ namespace {
 
 constexpr OptionSpec kEvaluateOptions[] = {
     kTaskOption,
-    {"KERNEL", "FILE...", "", "Kernel sources.", true, "", nullptr, language_files},
+    {"KERNEL", "FILE...", "", "Kernel sources; - reads one from standard input.", true, "", nullptr,
+     language_files},
+    {"--language", "NAME", "",
+     "Language of the source on standard input; by default the target's own.", false, "",
+     language_names},
     {"--target", "TARGET", "auto", "Where kernels run; auto decides by file extension.", false,
      "auto|cpu|cuda"},
     {"--knob", "NAME=VALUE...", "", "Value of a knob; by default the first in its list."},
@@ -52,12 +57,44 @@ Language language_of(const std::string& file) {
                "name it " + language_files()});
 }
 
+constexpr std::int64_t kMaxSource = 4 << 20;
+
 KernelFile read_kernel(const std::string& file) {
   KernelFile kernel;
   kernel.path = file;
   kernel.language = language_of(file);
-  kernel.source = require(read_file(file, 4 << 20));
+  kernel.source = require(read_file(file, kMaxSource));
   return kernel;
+}
+
+KernelFile read_piped_kernel(const Options& options) {
+  KernelFile kernel;
+  kernel.path = "standard input";
+  const auto named = language_from_name(options.text("--language"));
+  kernel.language =
+      named.value_or(native_language(choose_target(options.text("--target"))).language);
+  kernel.source =
+      require(read_input(kMaxSource, "pipe a kernel into it, or name a file instead of -"));
+  return kernel;
+}
+
+std::vector<KernelFile> read_kernels(const Options& options) {
+  const std::vector<std::string> files = lines(options.text("KERNEL"));
+  const auto piped = std::count(files.begin(), files.end(), "-");
+  if (piped > 1) {
+    throw Fatal({ErrorKind::kBadInput, "standard input holds one kernel, but - was given twice",
+                 "write the others to files"});
+  }
+  if (piped == 0 && options.has("--language")) {
+    throw Fatal({ErrorKind::kBadInput, "--language is for a source on standard input",
+                 "leave it out: a file's extension determines its language"});
+  }
+  std::vector<KernelFile> kernels;
+  for (const std::string& file : files) {
+    kernels.push_back(file == "-" ? read_piped_kernel(options) : read_kernel(file));
+    kernels.back().knobs = read_pairs(options, "--knob");
+  }
+  return kernels;
 }
 
 // From the file extensions; a .py runs on a GPU if there is one.
@@ -129,14 +166,11 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
 int run_evaluate(const Options& options) {
   const double began = real_clock().now_s();
   const std::string path = options.text("TASK");
-  if (!exists(path)) {
+  if (!exists(find_task(path))) {
     throw Fatal({ErrorKind::kBadInput, "there is no task " + path,
                  "name a folder with a task.toml, or a PyTorch file"});
   }
-  std::vector<KernelFile> kernels;
-  for (const std::string& file : lines(options.text("KERNEL")))
-    kernels.push_back(read_kernel(file));
-  for (KernelFile& kernel : kernels) kernel.knobs = read_pairs(options, "--knob");
+  const std::vector<KernelFile> kernels = read_kernels(options);
   const TargetKind target = target_of(options, kernels);
   check_languages(target, kernels);
   const EvaluateManySettings settings = read_settings(options, target);

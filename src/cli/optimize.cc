@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
-
 #include "base/files.h"
 #include "cli/commands.h"
 #include "cli/display.h"
@@ -128,13 +126,8 @@ int run_optimize(const Options& options) {
   settings.directory =
       options.has("--run") ? options.text("--run") : new_run_directory(task, settings.target);
   const bool json = options.flag("--json");
-  if (!json) {
-    std::printf("%s on the %s target, run folder %s\n", task.name.c_str(),
-                std::string(target_name(settings.target)).c_str(), settings.directory.c_str());
-    for (const std::string& note : opened.notes) std::printf("note: %s\n", note.c_str());
-    std::fflush(stdout);
-  }
-  stop_on_signals();
+  stop_on_signals();  // whoever reads the folder's name may stop the run
+  announce_run(settings, task, opened.notes, json);
   const auto result = optimize(task, settings, make_display(display_kind(json, stdout), stdout),
                                std::move(opened.module));
   if (!result && !options.has("--run")) drop_run_directory(settings.directory);

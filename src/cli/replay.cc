@@ -36,6 +36,7 @@ int run_replay(const Options& options) {
       options.has("--run") ? options.text("--run") : new_run_directory(header.task, header.target);
   const bool json = options.flag("--json");
   stop_on_signals();
+  announce_run(settings, header.task, {}, json);
   const auto result =
       optimize(header.task, settings, make_display(display_kind(json, stdout), stdout));
   if (!result && !options.has("--run")) drop_run_directory(settings.directory);

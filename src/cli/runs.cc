@@ -105,6 +105,24 @@ void stop_on_signals() {
   std::signal(SIGTERM, on_signal);
 }
 
+void announce_run(const RunSettings& settings, const Task& task,
+                  const std::vector<std::string>& notes, bool json) {
+  const std::string target(target_name(settings.target));
+  if (json) {
+    const Json line = {{"event", "started"},
+                       {"run", settings.directory},
+                       {"task", task.name},
+                       {"target", target},
+                       {"notes", notes}};
+    std::printf("%s\n", dump_json(line).c_str());
+  } else {
+    std::printf("%s on the %s target, run folder %s\n", task.name.c_str(), target.c_str(),
+                settings.directory.c_str());
+    for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
+  }
+  std::fflush(stdout);
+}
+
 int interrupted_status() {
   // No signal seen: a worker was interrupted before the signal reached this process. Use SIGINT.
   return 128 + (stopped_by_signal != 0 ? static_cast<int>(stopped_by_signal) : SIGINT);

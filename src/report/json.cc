@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 
+#include "core/candidate/language.h"
 #include "core/machine/ceiling_json.h"
 #include "report/load.h"
 #include "report/pareto.h"
@@ -31,7 +32,9 @@ Json candidate_json(const StoredCandidate& candidate, const Story& story) {
                {"idea", idea_text(known.candidate.origin)},
                {"answers", known.candidate.origin.answers.text()},
                {"hash", known.candidate.content_hash()},
+               {"language", language_name(known.candidate.language)},
                {"knobs", known.candidate.knobs},
+               {"source", known.candidate.source},
                {"evaluated", candidate.evaluated}};
   if (!candidate.evaluated) return json;
   json["order"] = candidate.order;

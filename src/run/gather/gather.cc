@@ -2,11 +2,10 @@
 #include "run/gather/gather.h"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
-#include <iostream>
 
 #include "base/files.h"
+#include "base/input.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "core/evidence/target.h"
@@ -216,16 +215,8 @@ Result<Gathered> gather_text(const std::string& text, const std::string& file,
 }
 
 Result<Gathered> gather_input(const Theory& theory) {
-  constexpr std::size_t kMost = 1 << 30;
-  std::string text;
-  std::array<char, 1 << 16> part;
-  while (text.size() < kMost && std::cin.read(part.data(), part.size()).gcount() > 0) {
-    text.append(part.data(), static_cast<std::size_t>(std::cin.gcount()));
-  }
-  if (trim(text).empty()) {
-    return fail(ErrorKind::kBadInput, "standard input is empty",
-                "pipe a report into it: ncu PROGRAM | kernelpro diagnose -");
-  }
+  KP_ASSIGN(const std::string text,
+            read_input(1 << 30, "pipe a report into it: ncu PROGRAM | kernelpro diagnose -"));
   return gather_text(text, "standard input", theory);
 }
 

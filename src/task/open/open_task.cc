@@ -119,6 +119,12 @@ Result<void> set_start(const std::string& file, Task* task) {
 
 bool is_module_path(const std::string& path) { return path.ends_with(".py"); }
 
+std::string find_task(const std::string& path) {
+  if (exists(path) || !path.starts_with("examples/")) return path;
+  const std::string installed = join(join(executable_dir(), "../share/kernelpro"), path);
+  return exists(installed) ? installed : path;
+}
+
 Result<OpenedTask> open_task(const std::string& path, const OpenSettings& settings) {
   OpenedTask opened;
   if (is_module_path(path)) {
@@ -129,7 +135,7 @@ Result<OpenedTask> open_task(const std::string& path, const OpenSettings& settin
                   "--set replaces integers of a PyTorch file, but " + path + " is a task folder",
                   "change the dims of its cases in task.toml");
     }
-    KP_ASSIGN(opened.task, load_task(path));
+    KP_ASSIGN(opened.task, load_task(find_task(path)));
   }
   if (settings.precision) KP_TRY(set_precision(*settings.precision, &opened.task));
   KP_TRY(set_start(settings.start, &opened.task));

@@ -42,8 +42,12 @@ struct OpenedTask {
 // A .py file, as opposed to a task folder.
 bool is_module_path(const std::string& path);
 
-// Fails with kBadInput (missing or invalid task), kTask (the module cannot be a task, with the
-// reason), kEnvironment (no Python with PyTorch).
+// The path, or, where a path below examples/ does not exist, the example that was installed with
+// the program.
+std::string find_task(const std::string& path);
+
+// Looks where find_task does. Fails with kBadInput (missing or invalid task), kTask (the module
+// cannot be a task, with the reason), kEnvironment (no Python with PyTorch).
 Result<OpenedTask> open_task(const std::string& path, const OpenSettings& settings);
 
 }  // namespace kernelpro
