@@ -15,7 +15,7 @@ DEMO_RUN ?= build/demo
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo test check bench install clean
+.PHONY: all demo test check bench install wheel clean
 
 all:
 	scripts/setup
@@ -47,6 +47,11 @@ bench:
 
 install: all
 	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)" --strip
+
+# From a finished build, where there is one; `pip install .` is the same without the checks.
+wheel:
+	scripts/setup wheel
+	scripts/wheel $(BUILD)
 
 clean:
 	rm -rf $(BUILD)

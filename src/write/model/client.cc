@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "core/task/key.h"
 #include "write/model/http.h"
 #include "write/model/wire.h"
 
@@ -57,7 +58,7 @@ Failure failed(FailureKind kind, std::string message) {
 }
 
 double chance() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
+  thread_local std::mt19937_64 random{fresh_secret()};
   return std::uniform_real_distribution<double>(0, 1)(random);
 }
 
