@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "build/build.h"
 #include "core/plan/protocol.h"
+#include "core/plan/worker_role.h"
 #include "core/task/key.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/cuda/capture.h"
@@ -34,7 +35,7 @@ const Case* timed_case(const Task& task) {
 
 Result<LaunchPlan> plan_of(const Binary& binary, const AddressLayout& layout) {
   if (binary.form == Binary::Form::kPlanForm) return binary.plan;
-  KP_ASSIGN(CudaLink link, CudaLink::start("cuda-capture"));
+  KP_ASSIGN(CudaLink link, CudaLink::start(WorkerRole::kCudaCapture));
   KP_ASSIGN(auto captured, capture_plan(std::move(link), binary, "launch", layout, kTimeout));
   if (auto* plan = std::get_if<LaunchPlan>(&captured)) return std::move(*plan);
   return fail(ErrorKind::kBadInput, outcome_summary(std::get<Outcome>(captured)),

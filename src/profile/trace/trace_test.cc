@@ -106,6 +106,14 @@ TEST(Trace, BusyTimeIsAUnionOverStreams) {
   EXPECT_DOUBLE_EQ(*e.kernels[0].facts.get("launch__grid_size"), 100);
 }
 
+TEST(Trace, TheMedianOfTwoLiesBetweenThem) {
+  Script s;
+  s.kernel("a", 0, 10, 30);
+  s.kernel("b", 31, 40, 50);
+  s.trace.sort();
+  EXPECT_DOUBLE_EQ(metric(summarize(s.trace), "trace.kernel_median"), 15);
+}
+
 TEST(Trace, GapsAreSortedByWhatCausedThem) {
   Script s;
   s.kernel("a", 0, 10, 20);
