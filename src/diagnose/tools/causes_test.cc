@@ -106,11 +106,12 @@ TEST(Causes, DefinitionsBehindALine) {
   k.evidence.lines["sass.hot.shared_loads"].lines = {at(9, "sum += row[j];")};
   const FindingSites lines = line_of(k.facts(), {"sass.hot.shared_loads"});
   EXPECT_EQ(sites_text(definitions_of(k.facts(), lines)),
-            "`kPitch` at k.cu:2, `kColumns` at k.cu:1");
+            "`kPitch` at k.cu:2 `constexpr int kPitch = kColumns;`, "
+            "`kColumns` at k.cu:1 `constexpr int kColumns = 32;`");
   // What a finding names already is not said again, and what it does not name is not said.
   EXPECT_EQ(
       sites_text(definitions_of(k.facts(), {{at(2, "constexpr int kPitch = kColumns;"), ""}})),
-      "`kColumns` at k.cu:1");
+      "`kColumns` at k.cu:1 `constexpr int kColumns = 32;`");
   EXPECT_TRUE(definitions_of(k.facts(), {{at(30, "x = y;"), ""}}).empty());
   EXPECT_TRUE(definitions_of(k.facts(), {}).empty());
 }

@@ -142,8 +142,8 @@ TEST(Export, TheLargestTimedCaseIsCompiledInWhereNoneIsNamed) {
   small.name = "small_gpu";
   small.dims = {{"ROWS", 8}, {"COLS", 16}};
   task.cases.push_back(small);
-  EXPECT_EQ((*export_case(task, ""))->name, "gpu");
-  EXPECT_EQ((*export_case(task, "small_gpu"))->name, "small_gpu");
+  EXPECT_EQ((*export_case(task, TargetKind::kCuda, ""))->name, "gpu");
+  EXPECT_EQ((*export_case(task, TargetKind::kCuda, "small_gpu"))->name, "small_gpu");
 }
 
 TEST(Export, ModulesGetTheSizesOfTheCase) {
