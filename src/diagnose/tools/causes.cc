@@ -249,8 +249,9 @@ FindingSites definitions_of(const Facts& facts, const FindingSites& sites) {
         if (site.line.file != line.file || !names(text, site.name)) continue;
         if (!nearest(facts, site, line) || !seen.insert(&site).second) continue;
         next.push_back(site.line);
-        const bool known = std::any_of(named_already.begin(), named_already.end(),
-                                       [&](const SourceLine& at) { return at.same_place(site.line); });
+        const bool known =
+            std::any_of(named_already.begin(), named_already.end(),
+                        [&](const SourceLine& at) { return at.same_place(site.line); });
         if (definition && !known && found.size() < kMostDefinitionsNamed) {
           found.push_back(named(site));
           found.back().group = sites.empty() ? 0 : sites.back().group + 1;

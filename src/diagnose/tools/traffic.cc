@@ -155,10 +155,9 @@ std::optional<Compulsory> compulsory_at_most(const Facts& facts) {
   const double stored = std::min(bytes, *stores * kSectorBytes);
   // A kernel that works in place reads what it stores, and so, surely, does one that stores nearly
   // everything. Where asynchronous copies read, the code does not show it.
-  const bool in_place = stored >= kInPlace * bytes ||
-                        facts.maybe("sass.hot.global_updates").value_or(0) > 0 ||
-                        facts.maybe("sass.ldgsts").value_or(0) > 0 ||
-                        facts.maybe("sass.bulk_copies").value_or(0) > 0;
+  const bool in_place =
+      stored >= kInPlace * bytes || facts.maybe("sass.hot.global_updates").value_or(0) > 0 ||
+      facts.maybe("sass.ldgsts").value_or(0) > 0 || facts.maybe("sass.bulk_copies").value_or(0) > 0;
   return Compulsory{bytes, in_place ? bytes : bytes - stored, stored, true};
 }
 
