@@ -64,10 +64,7 @@ class Definitions {
   }
 
  private:
-  bool is(std::size_t k, std::string_view text) const {
-    return k < tokens_.size() && tokens_[k].kind != Kind::kDefine &&
-           tokens_[k].kind != Kind::kUnroll && tokens_[k].text == text;
-  }
+  bool is(std::size_t k, std::string_view text) const { return is_token(tokens_, k, text); }
   bool is_name(std::size_t k) const {
     return k < tokens_.size() && tokens_[k].kind == Kind::kName && !no_type(tokens_[k].text);
   }
@@ -134,15 +131,7 @@ class Definitions {
     keep(tokens_[k].text, std::move(found));
   }
 
-  // The token that closes the bracket at `open`; the last one if none does.
-  std::size_t closing(std::size_t open) const {
-    int depth = 0;
-    for (std::size_t k = open; k < tokens_.size(); ++k) {
-      if (is(k, "(") || is(k, "{") || is(k, "[")) ++depth;
-      if ((is(k, ")") || is(k, "}") || is(k, "]")) && --depth <= 0) return k;
-    }
-    return tokens_.size() - 1;
-  }
+  std::size_t closing(std::size_t open) const { return closing_token(tokens_, open); }
 
   std::vector<SourceToken> tokens_;
   std::map<std::string_view, std::vector<Definition>> all_;  // of one name, in the order of lines

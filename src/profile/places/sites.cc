@@ -95,10 +95,7 @@ class Scanner {
   }
 
  private:
-  bool is(std::size_t k, std::string_view text) const {
-    return k < tokens_.size() && tokens_[k].text == text && tokens_[k].kind != Kind::kDefine &&
-           tokens_[k].kind != Kind::kUnroll;
-  }
+  bool is(std::size_t k, std::string_view text) const { return is_token(tokens_, k, text); }
   bool is_name(std::size_t k) const { return k < tokens_.size() && tokens_[k].kind == Kind::kName; }
   int line_at(std::size_t k) const {
     return tokens_.empty() ? 1 : tokens_[std::min(k, tokens_.size() - 1)].line;
@@ -114,15 +111,7 @@ class Scanner {
         {kind, {file_, line, clip(text, kMostText)}, std::max(line, last), std::string(name)});
   }
 
-  // The token that closes the bracket at `open`; the last one if none does.
-  std::size_t closing(std::size_t open) const {
-    int depth = 0;
-    for (std::size_t k = open; k < tokens_.size(); ++k) {
-      if (is(k, "(") || is(k, "{") || is(k, "[")) ++depth;
-      if ((is(k, ")") || is(k, "}") || is(k, "]")) && --depth <= 0) return k;
-    }
-    return tokens_.empty() ? 0 : tokens_.size() - 1;
-  }
+  std::size_t closing(std::size_t open) const { return closing_token(tokens_, open); }
 
   // The token after template arguments that open at `k`; `k` if they are none.
   std::size_t after_template(std::size_t k) const {

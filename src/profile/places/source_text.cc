@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
 #include <string>
 
 namespace kernelpro {
@@ -117,5 +118,24 @@ class Lexer {
 }  // namespace
 
 std::vector<SourceToken> source_tokens(std::string_view source) { return Lexer(source).tokens(); }
+
+bool is_token(const std::vector<SourceToken>& tokens, std::size_t k, std::string_view text) {
+  return k < tokens.size() && tokens[k].text == text &&
+         tokens[k].kind != SourceToken::Kind::kDefine &&
+         tokens[k].kind != SourceToken::Kind::kUnroll;
+}
+
+std::size_t closing_token(const std::vector<SourceToken>& tokens, std::size_t open) {
+  const auto is_one = [&](std::size_t k, std::initializer_list<std::string_view> marks) {
+    return std::any_of(marks.begin(), marks.end(),
+                       [&](std::string_view mark) { return is_token(tokens, k, mark); });
+  };
+  int depth = 0;
+  for (std::size_t k = open; k < tokens.size(); ++k) {
+    if (is_one(k, {"(", "{", "["})) ++depth;
+    if (is_one(k, {")", "}", "]"}) && --depth <= 0) return k;
+  }
+  return tokens.empty() ? 0 : tokens.size() - 1;
+}
 
 }  // namespace kernelpro

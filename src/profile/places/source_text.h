@@ -4,6 +4,7 @@
 // left out. Pure; any bytes are safe.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -17,5 +18,10 @@ struct SourceToken {
 
 // A mark is one character, or "<<<", ">>>", "::", "->", "==", "<=", ">=", "!=", "+=", "-=", "*=".
 std::vector<SourceToken> source_tokens(std::string_view source);
+
+// Whether the token at `k` is this name or mark; false behind the last one and for directives.
+bool is_token(const std::vector<SourceToken>& tokens, std::size_t k, std::string_view text);
+// The token that closes the bracket at `open`; the last one if none does, 0 without tokens.
+std::size_t closing_token(const std::vector<SourceToken>& tokens, std::size_t open);
 
 }  // namespace kernelpro
