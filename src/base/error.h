@@ -30,6 +30,7 @@ enum class Cause {
   kInUse,      // the hardware is another process's for now
   kForbidden,  // this user may not
   kProfiler,   // the profiling library refuses for another reason
+  kGone,       // what was named existed once and no longer does
 };
 
 struct Error {

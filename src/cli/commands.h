@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/subcommand.h"
 #include "core/task/task.h"
+#include "measure/remote/stations.h"
 #include "run/choices.h"
 #include "run/run.h"
 
@@ -26,7 +27,7 @@ void check_budgets(const Options& options);
 void read_budgets(const Options& options, RunSettings* settings);
 // The proposer, how results are judged, budgets and writers. The caller sets the task, the folder,
 // the target, the start, the recorded run and the record of findings.
-RunSettings read_run_settings(const Options& options);
+RunSettings read_run_settings(const Options& options, const Host& host = Host());
 // Models, their budgets, prompts, feedback and --start-from.
 void read_writers(const Options& options, RunSettings* settings);
 // Applies those of --max-tokens, --max-usd and --max-calls that were given.

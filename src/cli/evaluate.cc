@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/tasks.h"
 #include "cli/verdict.h"
-#include "measure/station/local.h"
+#include "measure/remote/stations.h"
 #include "run/choices.h"
 #include "run/evaluate_one.h"
 #include "task/open/open_task.h"
@@ -46,6 +46,7 @@ constexpr OptionSpec kEvaluateOptions[] = {
     {"--gpu", "ID...", "", "GPU by index or UUID; several are used in parallel."},
     {"--jobs", "N", "0", "Parallel compilations; 0 means one per core."},
     {"--timeout", "S", "30", "Time limit for one call, in seconds."},
+    kStationOption,
     kPythonOption,
     kIncludeOption,
     {"--json", "", "", "Print JSON: an object for one kernel, an array for several."},
@@ -67,18 +68,18 @@ KernelFile read_kernel(const std::string& file) {
   return kernel;
 }
 
-KernelFile read_piped_kernel(const Options& options) {
+KernelFile read_piped_kernel(const Options& options, const Host& host) {
   KernelFile kernel;
   kernel.path = "standard input";
   const auto named = language_from_name(options.text("--language"));
-  kernel.language =
-      named.value_or(native_language(choose_target(options.text("--target"))).language);
+  kernel.language = named.value_or(
+      native_language(require(choose_target(host, nullptr, options.text("--target")))).language);
   kernel.source =
       require(read_input(kMaxSource, "pipe a kernel into it, or name a file instead of -"));
   return kernel;
 }
 
-std::vector<KernelFile> read_kernels(const Options& options) {
+std::vector<KernelFile> read_kernels(const Options& options, const Host& host) {
   const std::vector<std::string> files = lines(options.text("KERNEL"));
   const auto piped = std::count(files.begin(), files.end(), "-");
   if (piped > 1) {
@@ -91,14 +92,15 @@ std::vector<KernelFile> read_kernels(const Options& options) {
   }
   std::vector<KernelFile> kernels;
   for (const std::string& file : files) {
-    kernels.push_back(file == "-" ? read_piped_kernel(options) : read_kernel(file));
+    kernels.push_back(file == "-" ? read_piped_kernel(options, host) : read_kernel(file));
     kernels.back().knobs = read_pairs(options, "--knob");
   }
   return kernels;
 }
 
 // From the file extensions; a .py runs on a GPU if there is one.
-TargetKind target_of(const Options& options, const std::vector<KernelFile>& kernels) {
+TargetKind target_of(const Options& options, const Host& host,
+                     const std::vector<KernelFile>& kernels) {
   if (const auto target = target_from_name(options.text("--target"))) return *target;
   bool cuda = false, cpp = false;
   for (const KernelFile& kernel : kernels) {
@@ -112,7 +114,7 @@ TargetKind target_of(const Options& options, const std::vector<KernelFile>& kern
   }
   if (cuda) return TargetKind::kCuda;
   if (cpp) return TargetKind::kCpu;
-  return choose_target(options.text("--target"));
+  return require(choose_target(host, nullptr, options.text("--target")));
 }
 
 void check_languages(TargetKind target, const std::vector<KernelFile>& kernels) {
@@ -140,8 +142,9 @@ void refuse_what_needs_times(const Options& options) {
                "leave out --no-timing or " + wanted});
 }
 
-EvaluateManySettings read_settings(const Options& options, TargetKind target) {
+EvaluateManySettings read_settings(const Options& options, const Host& host, TargetKind target) {
   EvaluateManySettings settings;
+  settings.station.stations = read_stations(options);
   settings.station.target = target;
   settings.station.timeout_s = options.real("--timeout");
   settings.station.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
@@ -156,7 +159,7 @@ EvaluateManySettings read_settings(const Options& options, TargetKind target) {
   settings.station.include_dirs = read_include_dirs(options);
   settings.station.jobs = static_cast<int>(options.integer("--jobs"));
   settings.last = true;
-  settings.station.gpus = read_gpus(options);
+  settings.station.gpus = read_gpus(options, host);
   if (!settings.station.gpus.empty()) settings.station.gpu = settings.station.gpus.front();
   if (options.has("--against")) settings.against = read_kernel(options.text("--against"));
   if (options.flag("--baselines")) settings.baselines.emplace();
@@ -170,10 +173,11 @@ int run_evaluate(const Options& options) {
     throw Fatal({ErrorKind::kBadInput, "there is no task " + path,
                  "name a folder with a task.toml, or a PyTorch file"});
   }
-  const std::vector<KernelFile> kernels = read_kernels(options);
-  const TargetKind target = target_of(options, kernels);
+  const Host host = require(Host::of(read_stations(options)));
+  const std::vector<KernelFile> kernels = read_kernels(options, host);
+  const TargetKind target = target_of(options, host, kernels);
   check_languages(target, kernels);
-  const EvaluateManySettings settings = read_settings(options, target);
+  const EvaluateManySettings settings = read_settings(options, host, target);
   OpenSettings open = read_open_settings(options);
   open.target = target;
   open.gpu = settings.station.gpu;
@@ -187,8 +191,9 @@ int run_evaluate(const Options& options) {
         [](const KernelFile& kernel) { return language_row(kernel.language).in_python; }));
     modules.folder = dirname(absolute(path));
   }
-  const ToolsAhead tools = begin_tools(settings.station, native, modules);
-  OpenedTask opened = require(open_task(path, open));
+  const ToolsAhead tools =
+      host.here() ? begin_tools(settings.station, native, modules) : ToolsAhead();
+  OpenedTask opened = require(host.open(path, open));
   const double open_ms = 1000 * (real_clock().now_s() - began);
 
   VerdictContext context;
@@ -210,7 +215,7 @@ int run_evaluate(const Options& options) {
     std::fflush(stdout);
   };
   std::vector<EvaluateOneResult> results = require(evaluate_many(
-      opened.task, kernels, settings, show, local_stations(std::move(opened.module), tools)));
+      opened.task, kernels, settings, show, stations_anywhere(std::move(opened.module), tools)));
 
   bool all_correct = true;
   Json array = Json::array();

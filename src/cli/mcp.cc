@@ -12,9 +12,10 @@ namespace kernelpro {
 
 namespace {
 
-constexpr OptionSpec kMcpOptions[] = {kServedTasks,   kServedRuns,   kServedTarget,
-                                      kServedGpu,     kPythonOption, profile_option("full"),
-                                      kServedTimeout, kServedRecord};
+constexpr OptionSpec kMcpOptions[] = {
+    kServedTasks,   kServedRuns,   kServedTarget,          kServedGpu,
+    kStationOption, kPythonOption, profile_option("full"), kServedTimeout,
+    kServedRecord};
 
 int run_mcp(const Options& options) {
   const DeskSettings settings = read_desk_settings(options);

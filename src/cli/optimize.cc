@@ -63,6 +63,7 @@ constexpr OptionSpec kOptimizeOptions[] = {
     kSetOption,
     {"--gpu", "ID...", "",
      "GPU by index or UUID; the first by default. Several (0,1 or all) measure in parallel."},
+    kStationOption,
     kPythonOption,
     kIncludeOption,
     {"--exchange-wait", "S", "3600", "With --proposer exchange: seconds to wait for a reply."},
@@ -74,13 +75,13 @@ constexpr OptionSpec kOptimizeOptions[] = {
 };
 
 // Target of a PyTorch file: from the starting kernel's extension, otherwise cuda if available.
-TargetKind module_target(const Options& options) {
+TargetKind module_target(const Options& options, const Host& host) {
   const std::string name = options.text("--target"), start = options.text("--start");
   if (!target_from_name(name) && !start.empty()) {
     const LanguageRow* language = language_of_file(start);
     return language != nullptr ? language->target : TargetKind::kCpu;
   }
-  return choose_target(name);
+  return require(choose_target(host, nullptr, name));
 }
 
 // A sweep covers the whole space and profiles every candidate; options override its lack of limits.
@@ -97,11 +98,12 @@ int run_optimize(const Options& options) {
   const std::string path = options.text("TASK");
   OpenSettings open = read_open_settings(options);
   open.start = options.text("--start");
-  if (is_module_path(path)) open.target = module_target(options);
-  RunSettings settings = read_run_settings(options);
+  const Host host = require(Host::of(read_stations(options)));
+  if (is_module_path(path)) open.target = module_target(options, host);
+  RunSettings settings = read_run_settings(options, host);
   open.gpu = settings.gpu;
   settings.python = open.python;
-  OpenedTask opened = require(open_task(path, open));
+  OpenedTask opened = require(host.open(path, open));
   const Task& task = opened.task;
   settings.replay_from = options.text("--from");
   if (proposer_of(settings).replays && settings.replay_from.empty()) {
@@ -117,8 +119,9 @@ int run_optimize(const Options& options) {
     settings.record = absolute(user_record_path());
     settings.facts = absolute(user_facts_path());
   }
-  settings.target =
-      is_module_path(path) ? open.target : choose_target(task, options.text("--target"));
+  settings.target = is_module_path(path)
+                        ? open.target
+                        : require(choose_target(host, &task, options.text("--target")));
   if (settings.target == TargetKind::kCpu && options.has("--gpu")) {
     throw Fatal({ErrorKind::kBadInput, "--gpu names a GPU, but this run is on the CPU",
                  "leave --gpu out, or choose --target cuda"});
@@ -136,10 +139,11 @@ int run_optimize(const Options& options) {
 
 }  // namespace
 
-RunSettings read_run_settings(const Options& options) {
+RunSettings read_run_settings(const Options& options, const Host& host) {
   RunSettings settings;
+  settings.stations = read_stations(options);
   settings.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
-  settings.gpus = read_gpus(options);
+  settings.gpus = read_gpus(options, host);
   if (!settings.gpus.empty()) settings.gpu = settings.gpus.front();
   if (settings.gpus.size() < 2) settings.gpus.clear();
   settings.proposer = options.text("--proposer");

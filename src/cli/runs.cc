@@ -109,15 +109,14 @@ void announce_run(const RunSettings& settings, const Task& task,
                   const std::vector<std::string>& notes, bool json) {
   const std::string target(target_name(settings.target));
   if (json) {
-    const Json line = {{"event", "started"},
-                       {"run", settings.directory},
-                       {"task", task.name},
-                       {"target", target},
-                       {"notes", notes}};
+    const Json line = {{"event", "started"}, {"run", settings.directory},     {"task", task.name},
+                       {"target", target},   {"stations", settings.stations}, {"notes", notes}};
     std::printf("%s\n", dump_json(line).c_str());
   } else {
-    std::printf("%s on the %s target, run folder %s\n", task.name.c_str(), target.c_str(),
-                settings.directory.c_str());
+    const std::string there =
+        settings.stations.empty() ? "" : " at " + join_text(settings.stations, ", ");
+    std::printf("%s on the %s target%s, run folder %s\n", task.name.c_str(), target.c_str(),
+                there.c_str(), settings.directory.c_str());
     for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
   }
   std::fflush(stdout);

@@ -23,6 +23,7 @@ constexpr OptionSpec kServeOptions[] = {
     kServedRuns,
     kServedTarget,
     kServedGpu,
+    kStationOption,
     kPythonOption,
     profile_option("full"),
     kServedTimeout,

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/commands.h"
 #include "cli/tasks.h"
 #include "run/store/fact_file.h"
 #include "run/store/tool_record.h"
@@ -20,6 +21,8 @@ DeskSettings read_desk_settings(const Options& options) {
   settings.runs = options.text("--runs");
   settings.target = options.text("--target");
   settings.gpu = options.text("--gpu");
+  settings.stations = read_stations(options);
+  settings.host = require(Host::of(settings.stations));
   settings.include_dirs = read_include_dirs(options);
   settings.python = options.text("--python");
   settings.timeout_s = options.real("--timeout");

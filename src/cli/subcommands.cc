@@ -17,6 +17,7 @@ namespace kernelpro {
   ROW(kMemory)                  \
   ROW(kMcp)                     \
   ROW(kServe)                   \
+  ROW(kStation)                 \
   ROW(kNew)                     \
   ROW(kExport)                  \
   ROW(kShow)                    \

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "machine/gpu_watch.h"
 #include "measure/ceilings/ceilings.h"
 #include "run/libraries.h"
 
@@ -31,9 +30,13 @@ std::vector<std::string> read_include_dirs(const Options& options) {
   return require(include_dirs(named));
 }
 
-std::vector<std::string> read_gpus(const Options& options) {
+std::vector<std::string> read_stations(const Options& options) {
+  return options.has("--station") ? lines(options.text("--station")) : std::vector<std::string>();
+}
+
+std::vector<std::string> read_gpus(const Options& options, const Host& host) {
   if (!options.has("--gpu")) return {};
-  return require(choose_gpus(lines(options.text("--gpu"))));
+  return require(host.gpus(lines(options.text("--gpu"))));
 }
 
 OpenSettings read_open_settings(const Options& options) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/subcommand.h"
+#include "measure/remote/stations.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
@@ -24,6 +25,10 @@ inline constexpr OptionSpec kPythonOption = {"--python", "FILE", "",
 inline constexpr OptionSpec kIncludeOption = {
     "--include", "DIR...", "",
     "Folder that candidates may #include from, like the libraries of `kernelpro knowledge`."};
+inline constexpr OptionSpec kStationOption = {
+    "--station", "ADDRESS...", "",
+    "Measure on another machine: ssh://USER@HOST, or a name from stations.toml (docs/stations.md); "
+    "several measure in parallel."};
 // Row of the option that sets RunSettings::counters.
 constexpr OptionSpec profile_option(std::string_view initial) {
   return {"--profile",
@@ -38,8 +43,10 @@ constexpr OptionSpec profile_option(std::string_view initial) {
 std::map<std::string, std::string> read_pairs(const Options& options, const std::string& name);
 // Folders of --include and of the indexed libraries; throws Fatal when one does not exist.
 std::vector<std::string> read_include_dirs(const Options& options);
-// The GPUs that --gpu names (machine/gpu_watch.h); empty when --gpu was not given.
-std::vector<std::string> read_gpus(const Options& options);
+// The addresses of --station; empty: this machine.
+std::vector<std::string> read_stations(const Options& options);
+// The GPUs that --gpu names (machine/gpu_watch.h) on `host`; empty when --gpu was not given.
+std::vector<std::string> read_gpus(const Options& options, const Host& host = Host());
 // All settings except the target, the start and the GPU.
 OpenSettings read_open_settings(const Options& options);
 

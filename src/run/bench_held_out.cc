@@ -33,6 +33,7 @@ Result<bool> Bench::measure_held_out(const Known& winner, const Known& start,
   if (parts_.maker == nullptr) return true;
   StationSettings settings = *parts_.settings;
   settings.gpus.clear();  // one is enough
+  if (settings.stations.size() > 1) settings.stations.resize(1);
   for (const Task& task : held_out_tasks(*parts_.task, parts_.settings->target)) {
     if (stopped() || cancel_requested()) return false;
     phase("measuring a held-out case");

@@ -25,6 +25,10 @@ std::string safe_name(const std::string& name) {
   return result.empty() ? "task" : result;
 }
 
+bool runs_on(const Task& task, TargetKind target) {
+  return !native_kernel(task, target).empty() && !cases_for(task, target).empty();
+}
+
 }  // namespace
 
 TargetKind choose_target(const std::string& name) {
@@ -34,11 +38,15 @@ TargetKind choose_target(const std::string& name) {
 
 TargetKind choose_target(const Task& task, const std::string& name) {
   if (const auto target = target_from_name(name)) return *target;
-  if (native_kernel(task, TargetKind::kCuda).empty() ||
-      cases_for(task, TargetKind::kCuda).empty()) {
-    return TargetKind::kCpu;
-  }
-  return choose_target(name);
+  return runs_on(task, TargetKind::kCuda) ? choose_target(name) : TargetKind::kCpu;
+}
+
+Result<TargetKind> choose_target(const Host& host, const Task* task, const std::string& name) {
+  if (host.here()) return task != nullptr ? choose_target(*task, name) : choose_target(name);
+  if (const auto target = target_from_name(name)) return *target;
+  if (task != nullptr && !runs_on(*task, TargetKind::kCuda)) return TargetKind::kCpu;
+  KP_ASSIGN(const bool cuda, host.has_cuda());
+  return cuda ? TargetKind::kCuda : TargetKind::kCpu;
 }
 
 std::string new_run_directory(const Task& task, TargetKind target, const std::string& folder) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/task/task.h"
+#include "measure/remote/stations.h"
 
 namespace kernelpro {
 
@@ -12,6 +13,8 @@ namespace kernelpro {
 TargetKind choose_target(const Task& task, const std::string& name);
 // The same where there is no task yet: a PyTorch module gets its kernel on either target.
 TargetKind choose_target(const std::string& name);
+// The same on another machine; `task`: null where there is none yet. Fails as Host::has_cuda does.
+Result<TargetKind> choose_target(const Host& host, const Task* task, const std::string& name);
 // Makes FOLDER/<task>-<target>-<UTC time>, with a counter if that exists, so that no other run
 // takes it. Where it cannot be made, the name is returned all the same: whoever opens it will say
 // why.

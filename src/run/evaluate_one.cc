@@ -214,7 +214,8 @@ Result<std::vector<EvaluateOneResult>> Judging::run(const Stations& stations) {
   const std::vector<std::string>& gpus = settings_.station.gpus;
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < stations.size(); ++i) {
-    threads.emplace_back([&, i] { serve(stations[i]->get(), gpus[i]); });
+    const std::string gpu = i < gpus.size() ? gpus[i] : (*stations[i])->name();
+    threads.emplace_back([&, i, gpu] { serve(stations[i]->get(), gpu); });
   }
   serve(&first, settings_.station.gpu);
   for (std::thread& thread : threads) thread.join();
@@ -252,7 +253,7 @@ Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
   } else if (!native_kernel(task, settings.station.target).empty()) {
     if (auto start = start_candidate(task, settings.station.target)) against = std::move(*start);
   }
-  if (with.station.gpus.size() < 2) {
+  if (with.station.gpus.size() < 2 && with.station.stations.size() < 2) {
     with.station.evaluations = static_cast<int>(kernels.size()) + (against ? 1 : 0);
   }
   const double from = real_clock().now_s();

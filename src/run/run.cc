@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mailbox.h"
 #include "core/candidate/knobs.h"
-#include "measure/station/local.h"
+#include "measure/remote/stations.h"
 #include "run/facts.h"
 #include "run/launch.h"
 #include "run/loop.h"
@@ -38,15 +38,18 @@ void tell_note(const Observer& observer, const std::string& note) {
   observer(progress);
 }
 
-// For a run on several GPUs: the others that are available now.
+// For a run at several stations: the others that are available now.
 std::vector<Station*> others(const Stations& opened, const RunSettings& settings,
                              const Observer& observer) {
+  const auto name = [&](std::size_t i) {
+    return i < settings.gpus.size() ? "GPU " + settings.gpus[i] : "a station";
+  };
   std::vector<Station*> stations;
   for (std::size_t i = 1; i < opened.size(); ++i) {
     if (opened[i]) {
       stations.push_back(opened[i]->get());
     } else {
-      tell_note(observer, "GPU " + settings.gpus[i] + " is left out: " + opened[i].error().message);
+      tell_note(observer, name(i) + " is left out: " + opened[i].error().message);
     }
   }
   return stations;
@@ -271,7 +274,7 @@ Result<RunResult> measure_with(const StationMaker& maker, const std::string& dir
 }
 
 Result<RunResult> measure(const std::string& directory, const Observer& observer) {
-  return measure_with(local_stations(), directory, observer);
+  return measure_with(stations_anywhere(), directory, observer);
 }
 
 Result<std::vector<std::string>> propose(const std::string& directory, int count) {
@@ -291,12 +294,12 @@ Result<std::vector<std::string>> propose(const std::string& directory, int count
 
 Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer,
                            std::shared_ptr<ModuleReference> module) {
-  return optimize_with(local_stations(std::move(module)), task, settings, observer);
+  return optimize_with(stations_anywhere(std::move(module)), task, settings, observer);
 }
 
 Result<RunResult> resume(const std::string& directory, const RunSettings* budgets,
                          const Observer& observer) {
-  return resume_with(local_stations(), directory, budgets, observer);
+  return resume_with(stations_anywhere(), directory, budgets, observer);
 }
 
 }  // namespace kernelpro

@@ -15,6 +15,7 @@ std::string station_settings_to_json(const StationSettings& s) {
                     {"timing", s.timing},
                     {"gpu", s.gpu},
                     {"gpus", s.gpus},
+                    {"stations", s.stations},
                     {"python", s.python},
                     {"candidates", s.candidates},
                     {"include_dirs", s.include_dirs},
@@ -44,6 +45,7 @@ std::optional<StationSettings> station_settings_from_json(const std::string& tex
     s.timing = json.value("timing", s.timing);
     s.gpu = json.value("gpu", s.gpu);
     s.gpus = json.value("gpus", s.gpus);
+    s.stations = json.value("stations", s.stations);
     s.python = json.value("python", s.python);
     s.candidates = json.value("candidates", s.candidates);
     s.include_dirs = json.value("include_dirs", s.include_dirs);

@@ -19,12 +19,14 @@ struct StationSettings {
   double timeout_s = 30;  // for one call of a candidate
   Objective objective;    // energy: cuda, native candidates
   Policy policy = Policy::kContract;
-  bool probes = true;                     // other values of the same shapes
-  int probes_each = 0;                    // how many kinds of them, at random; 0: all
-  bool redraw = false;                    // cuda: new inputs for each evaluation
-  bool timing = true;                     // false: verdicts only
-  std::string gpu;                        // cuda: UUID or index; "" the first
-  std::vector<std::string> gpus;          // cuda: several that measure in parallel, `gpu` first
+  bool probes = true;             // other values of the same shapes
+  int probes_each = 0;            // how many kinds of them, at random; 0: all
+  bool redraw = false;            // cuda: new inputs for each evaluation
+  bool timing = true;             // false: verdicts only
+  std::string gpu;                // cuda: UUID or index; "" the first
+  std::vector<std::string> gpus;  // cuda: several that measure in parallel, `gpu` first
+  // Where else to measure, by address (measure/remote/stations.h); none: on this machine.
+  std::vector<std::string> stations;
   std::string python;                     // interpreter of references and baselines; "" the usual
   bool candidates = true;                 // false: none come, only orders for baselines
   std::vector<std::string> include_dirs;  // cuda: where candidates may include from

@@ -61,6 +61,7 @@ std::string settings_to_json(const RunSettings& s) {
                   {"probes", station["probes"]},
                   {"gpu", station["gpu"]},
                   {"gpus", station["gpus"]},
+                  {"stations", station["stations"]},
                   {"include_dirs", station["include_dirs"]},
                   {"counters", station["counters"]},
                   {"profile_each", station["profile_each"]},

@@ -51,6 +51,7 @@ TEST(Settings, TheStoredFormStays) {
   RunSettings s;
   s.target = TargetKind::kCuda;
   s.gpus = {"0", "1"};
+  s.stations = {"box"};
   s.counters = CounterSet::kFull;
   s.jobs = 3;  // of this process, like those below
   s.redraw = true;
@@ -63,13 +64,15 @@ TEST(Settings, TheStoredFormStays) {
   EXPECT_TRUE(contains(text,
                        "\"timeout_s\":30.0,\"exchange_wait_s\":3600.0,\"objective\":\"time\","
                        "\"policy\":\"contract\",\"probes\":true,\"gpu\":\"\",\"gpus\":[\"0\","
-                       "\"1\"],\"include_dirs\":[],\"counters\":\"full\",\"profile_each\":false,"
+                       "\"1\"],\"stations\":[\"box\"],\"include_dirs\":[],\"counters\":\"full\","
+                       "\"profile_each\":false,"
                        "\"record\":\"\""))
       << text;
   for (const char* name : {"jobs", "redraw", "timing", "standby", "modules_ahead", "evaluations"}) {
     EXPECT_FALSE(contains(text, "\"" + std::string(name) + "\"")) << text;
   }
   EXPECT_EQ(settings_from_json(text)->gpus, s.gpus);
+  EXPECT_EQ(settings_from_json(text)->stations, s.stations);
   EXPECT_FALSE(settings_from_json("{\"policy\":\"none\"}"));
 }
 

@@ -8,7 +8,6 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "measure/ceilings/ceilings.h"
-#include "measure/station/local.h"
 #include "run/choices.h"
 #include "run/proposers.h"
 #include "task/load/loader.h"
@@ -135,12 +134,15 @@ Result<OpenedTask> Desk::open(const Key& key, TargetKind* target) const {
   settings.python = settings_.python;
   const bool module = is_module_path(key.path);
   if (module) {
-    settings.target = choose_target(key.target);
+    KP_ASSIGN(settings.target, choose_target(settings_.host, nullptr, key.target));
   } else if (const auto named = target_from_name(key.target)) {
     settings.target = *named;
   }
-  KP_ASSIGN(auto opened, open_task(key.path, settings));
-  *target = module ? settings.target : choose_target(opened.task, key.target);
+  KP_ASSIGN(auto opened, settings_.host.open(key.path, settings));
+  *target = settings.target;
+  if (!module) {
+    KP_ASSIGN(*target, choose_target(settings_.host, &opened.task, key.target));
+  }
   return opened;
 }
 
@@ -206,15 +208,16 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
   settings.proposer = kMcpName;
   settings.directory = new_run_directory(opened.task, settings.target, settings_.runs);
   settings.gpu = settings_.gpu;
+  settings.stations = settings_.stations;
   settings.include_dirs = settings_.include_dirs;
   settings.record = settings_.record;
   settings.facts = settings_.facts;
   settings.timeout_s = settings_.timeout_s;
   settings.counters = settings_.counters;
   auto sitting = Sitting::open(
-      std::move(opened.task), settings, local_stations(),
+      std::move(opened.task), settings, stations_anywhere(),
       [&](const std::string& phase) { ticket.phase(phase); },
-      local_stations(std::move(opened.module)));
+      stations_anywhere(std::move(opened.module)));
   if (!sitting) {
     drop_run_directory(settings.directory);
     return tl::unexpected<Error>(std::move(sitting.error()));

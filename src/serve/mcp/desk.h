@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "core/evidence/counters.h"
+#include "measure/remote/stations.h"
 #include "run/sitting.h"
 #include "serve/mcp/jobs.h"
 #include "task/open/open_task.h"
@@ -24,6 +25,8 @@ struct DeskSettings {
   std::string runs = "runs";               // where run folders go
   std::string target = "auto";             // if the client names none: auto | cpu | cuda
   std::string gpu;
+  std::vector<std::string> stations;  // where to measure (measure/remote/stations.h); none: here
+  Host host;                          // of the first of them
   std::string python;
   std::string record;                     // file with the outcomes of findings; "" = none
   std::string facts;                      // the user's memory (run/store/fact_file.h); "" = none
