@@ -263,6 +263,17 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
     return left-- > 0 ? crew_.another() : std::nullopt;
   };
   if (incumbent != nullptr) shop_.another = nullptr;
+  shop_.renew = [this, queues](CudaWorker* worker) -> Result<void> {
+    crew_.retire(std::move(worker->link));
+    crew_.wait_for_leaving();
+    if (!worker->module) {
+      KP_ASSIGN(*worker, crew_.take_native(queues));
+      return {};
+    }
+    const int stage = worker->host->stage;
+    KP_ASSIGN(*worker, crew_.take_module(stage));
+    return open_gate(judge_, *worker);
+  };
   shop_.more = [this, queues](int count) { return crew_.take_native(count, queues); };
   CudaWorker* other = incumbent != nullptr ? &workers[1] : nullptr;
   Result<Outcome> outcome = CudaTrial(shop_, workers[0], other, plan).run(subject, incumbent);

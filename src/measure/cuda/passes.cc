@@ -56,6 +56,32 @@ std::vector<PassStep> plan_pass(int sets, int spare, bool incumbent, bool warm_u
   return steps;
 }
 
+namespace {
+
+// Places of the candidate's timed calls.
+std::vector<std::size_t> timed_places(const std::vector<PassStep>& steps) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].candidate && steps[i].timed) places.push_back(i);
+  }
+  return places;
+}
+
+}  // namespace
+
+std::size_t timed_calls(const std::vector<PassStep>& steps) { return timed_places(steps).size(); }
+
+void place_probes(const std::vector<int>& probes, std::uint64_t seed,
+                  std::vector<PassStep>* steps) {
+  const std::vector<std::size_t> places = timed_places(*steps);
+  const std::vector<int> order = secret_order(static_cast<int>(places.size()), seed);
+  for (std::size_t k = 0; k < std::min(probes.size(), places.size()); ++k) {
+    PassStep& step = (*steps)[places[static_cast<std::size_t>(order[k])]];
+    step.set = probes[k];
+    step.probe = true;
+  }
+}
+
 std::vector<double> couple_ratios(const std::vector<PassStep>& first,
                                   const std::vector<double>& first_us,
                                   const std::vector<PassStep>& second,
@@ -63,7 +89,8 @@ std::vector<double> couple_ratios(const std::vector<PassStep>& first,
   const auto ratios = [](const std::vector<PassStep>& steps, const std::vector<double>& us) {
     std::vector<double> mine, others, result;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].timed) (steps[i].candidate ? mine : others).push_back(us[i]);
+      if (!steps[i].timed) continue;
+      (steps[i].candidate ? mine : others).push_back(steps[i].probe ? NAN : us[i]);
     }
     for (std::size_t k = 0; k < std::min(mine.size(), others.size()); ++k) {
       result.push_back(others[k] / mine[k]);
@@ -73,7 +100,7 @@ std::vector<double> couple_ratios(const std::vector<PassStep>& first,
   const std::vector<double> a = ratios(first, first_us), b = ratios(second, second_us);
   std::vector<double> result;
   for (std::size_t k = 0; k < std::min(a.size(), b.size()); ++k) {
-    result.push_back(std::sqrt(a[k] * b[k]));
+    if (!std::isnan(a[k]) && !std::isnan(b[k])) result.push_back(std::sqrt(a[k] * b[k]));
   }
   return result;
 }

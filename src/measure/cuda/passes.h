@@ -16,6 +16,7 @@ struct PassStep {
   bool candidate = true;
   int set = 0;
   bool timed = true;
+  bool probe = false;  // of the candidate: it is called as if timed, but its time does not count
 };
 
 // Pass number `pass` over `sets` sets. With an incumbent, the candidate is timed on half of the
@@ -27,9 +28,15 @@ struct PassStep {
 std::vector<PassStep> plan_pass(int sets, int spare, bool incumbent, bool warm_up, int at_most,
                                 std::uint64_t pass, std::uint64_t seed);
 
+// Puts `probes` sets with other contents in the place of as many timed calls of the candidate, at
+// random ones of those. At most as many as there are.
+void place_probes(const std::vector<int>& probes, std::uint64_t seed, std::vector<PassStep>* steps);
+// How many calls of the candidate a pass times.
+std::size_t timed_calls(const std::vector<PassStep>& steps);
+
 // The incumbent's time over the candidate's in a couple of passes: for each place k, the geometric
-// mean over both passes, in which the two arms had the same sets in turn. `times`: of the steps;
-// untimed ones are ignored.
+// mean over both passes, in which the two arms had the same sets in turn. Places with a probe are
+// left out. `times`: of the steps; untimed ones are ignored.
 std::vector<double> couple_ratios(const std::vector<PassStep>& first,
                                   const std::vector<double>& first_us,
                                   const std::vector<PassStep>& second,

@@ -170,6 +170,27 @@ TEST(CudaPasses, ASpareSetTakesTheUntimedCalls) {
   }
 }
 
+TEST(CudaPasses, AProbeMayBeAnyTimedCallOfTheCandidates) {
+  std::set<std::size_t> places;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const auto plain = plan_pass(8, 8, true, true, 64, 2, 7);
+    auto steps = plain;
+    place_probes({9, 10}, seed, &steps);
+    ASSERT_EQ(steps.size(), plain.size());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      EXPECT_EQ(steps[i].probe, steps[i].set > 8);
+      EXPECT_EQ(steps[i].candidate, plain[i].candidate);
+      EXPECT_EQ(steps[i].timed, plain[i].timed);
+      if (!steps[i].probe) continue;
+      EXPECT_TRUE(steps[i].candidate && steps[i].timed);
+      places.insert(i);
+    }
+    const std::vector<double> us(steps.size(), 1);
+    EXPECT_EQ(couple_ratios(plain, us, steps, us).size(), timed_calls(plain) - 2);
+  }
+  EXPECT_EQ(places.size(), timed_calls(plan_pass(8, 8, true, true, 64, 2, 7)));
+}
+
 TEST(CudaPasses, CouplesSwapTheSetsAndOrdersVary) {
   std::map<int, int> first_sets;
   for (std::uint64_t q = 1; q < 60; ++q) {

@@ -26,6 +26,7 @@ constexpr double kNarrow = 0.005;  // interval width, over its middle, that need
 // and what is always accepted; and all sets together, over the calls' budget.
 constexpr double kMostReference = 10, kQuickReference = 0.03;
 constexpr double kMostFilling = 4;
+constexpr double kLeastLimit = 2, kLimitFactor = 20;  // of a call, over a usual one
 constexpr int kOftenLooked = 8;  // passes: half of them are looked at, then one in 16
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;
@@ -43,7 +44,7 @@ class Timer {
         max_error_(max_error),
         fresh_(plan.fresh && state.reference_s <=
                                  std::max(kQuickReference, kMostReference * plan.hint_us * 1e-6)),
-        spare_(fresh_ && state.plan.extra > 0 ? state.spare() : -1),
+        spare_(fresh_ && state.plan.extra > 0 && !probes_need_spare() ? state.spare() : -1),
         seen_{std::vector<char>(static_cast<std::size_t>(state.plan.rotation), true),
               std::vector<char>(static_cast<std::size_t>(state.plan.rotation), true)} {}
 
@@ -57,14 +58,17 @@ class Timer {
     if (slow) learn_from(plan_.hint_us);
     for (std::uint64_t pass = slow ? 1 : 0;; ++pass) {
       const std::uint64_t number = pass == 0 ? 0 : pass + 1;  // couples are (2, 3), (4, 5) ...
-      const std::vector<PassStep> steps = plan_pass(
-          state_.plan.rotation, spare_, incumbent_ != nullptr, warm_up_, at_most_, number, order_);
+      std::vector<PassStep> steps = plan_pass(state_.plan.rotation, spare_, incumbent_ != nullptr,
+                                              warm_up_, at_most_, number, order_);
+      KP_TRY(add_probes(&steps));
       if (fresh_ && pass != 0) {
         KP_ASSIGN(auto outcome, refresh(steps));
         if (outcome) return {std::move(*outcome)};
       }
+      // Such a pass is looked at in full: what is written beside tensors, too.
+      if (has_probe(steps)) KP_TRY(poison(judge_, state_, fresh_keys(), true));
       KP_ASSIGN(StepTimes times, run_pass(steps, number));
-      if (auto* outcome = std::get_if<Outcome>(&times)) return {std::move(*outcome)};
+      if (auto* outcome = std::get_if<Outcome>(&times)) return {blamed(steps, std::move(*outcome))};
       std::vector<double>& us = std::get<std::vector<double>>(times);
       if (us.empty()) continue;  // the incumbent is gone
       if (pass == 0) {
@@ -73,7 +77,7 @@ class Timer {
       }
       add(steps, us);
       if (incumbent_ == nullptr) {
-        if (enough_alone()) break;
+        if (enough_alone() && probed()) break;
         continue;
       }
       if (number % 2 == 0 && pass != 0) {
@@ -87,7 +91,7 @@ class Timer {
           ++pairs_;
         }
       }
-      if (pass != 0 && enough_paired()) break;
+      if (pass != 0 && enough_paired() && probed()) break;
     }
     return {result()};
   }
@@ -102,6 +106,12 @@ class Timer {
       KP_TRY(poison(judge_, state_, fresh_keys(), false));
       return times;
     }
+    // Before anything is poisoned anew.
+    for (const PassStep& step : steps) {
+      if (!step.probe) continue;
+      KP_TRY(plan_.probes->look(step.set));
+      ++probes_;
+    }
     std::vector<int> mine, others;  // by the last writer
     for (int set = 0; set < state_.plan.rotation; ++set) {
       const auto last = std::find_if(steps.rbegin(), steps.rend(),
@@ -114,12 +124,17 @@ class Timer {
       if (wrong) incumbent_fault_ = outcome_summary(wrong->outcome);
     }
     const std::uint64_t one_in = passes_++ < kOftenLooked ? 2 : 16;
-    const bool look = plan_.look && !mine.empty() && fresh_secret() % one_in == 0;
+    const bool look = plan_.look && fresh_secret() % one_in == 0;
+    if (mine.empty()) {
+      KP_TRY(poison(judge_, state_, fresh_keys(), false));
+      return times;
+    }
     const SetKeys poisons = look ? SetKeys() : fresh_keys();
-    KP_ASSIGN(auto wrong, verify(judge_, state_, mine, false, poisons, max_error_));
+    KP_ASSIGN(auto wrong, verify(judge_, state_, mine, has_probe(steps), poisons, max_error_));
     if (wrong) {  // perhaps because it changed its inputs in a call before
       KP_ASSIGN(const bool changed, forget_broken_sets(judge_, state_));
-      return StepTimes(changed ? Outcome(changed_inputs()) : std::move(wrong->outcome));
+      const bool ruled = std::holds_alternative<Rejected>(wrong->outcome);
+      return StepTimes(changed && !ruled ? Outcome(changed_inputs()) : std::move(wrong->outcome));
     }
     if (look) {
       KP_TRY(plan_.look(state_, mine[fresh_secret() % mine.size()]));
@@ -149,7 +164,8 @@ class Timer {
   Result<std::optional<Outcome>> refresh(const std::vector<PassStep>& steps) {
     std::vector<int> sets;
     for (const PassStep& step : steps) {
-      if (!step.timed || seen_[step.candidate][static_cast<std::size_t>(step.set)] == 0) continue;
+      if (!step.timed || step.probe) continue;
+      if (seen_[step.candidate][static_cast<std::size_t>(step.set)] == 0) continue;
       if (std::find(sets.begin(), sets.end(), step.set) == sets.end()) sets.push_back(step.set);
     }
     if (!sets.empty()) {
@@ -163,10 +179,56 @@ class Timer {
       filled_s_ += real_clock().now_s() - start;
     }
     for (const PassStep& step : steps) {
-      if (step.set == spare_) continue;
+      if (step.set == spare_ || step.probe) continue;
       seen_[step.candidate][static_cast<std::size_t>(step.set)] = true;
     }
     return std::optional<Outcome>();
+  }
+
+  // Where there is one set beside the rotation, it cannot hold a probe and serve untimed calls.
+  bool probes_need_spare() const {
+    return plan_.probes != nullptr && plan_.probes->chance() > 0 && state_.plan.extra == 1;
+  }
+
+  Result<void> add_probes(std::vector<PassStep>* steps) {
+    if (plan_.probes == nullptr) return {};
+    std::size_t wanted = 0;
+    for (std::size_t k = timed_calls(*steps); k > 0; --k) {
+      const double drawn = static_cast<double>(fresh_secret() >> 11) * 0x1p-53;
+      if (drawn < plan_.probes->chance()) ++wanted;
+    }
+    if (wanted == 0 && probes_ == 0 && out_of_budget()) wanted = 1;
+    if (wanted == 0) return {};
+    KP_ASSIGN(const std::vector<int> sets, plan_.probes->prepare(wanted));
+    if (sets.empty()) no_probes_ = true;
+    place_probes(sets, fresh_secret(), steps);
+    return {};
+  }
+
+  // A candidate's fault in a pass is perhaps one in a probe.
+  Outcome blamed(const std::vector<PassStep>& steps, Outcome outcome) {
+    std::vector<int> sets;
+    for (const PassStep& step : steps) {
+      if (step.probe) sets.push_back(step.set);
+    }
+    if (!sets.empty()) plan_.probes->blame(sets, outcome);
+    return outcome;
+  }
+
+  static bool has_probe(const std::vector<PassStep>& steps) {
+    return std::ranges::any_of(steps, &PassStep::probe);
+  }
+
+  // Whether there were as many probes as are wanted, or one where calls are too long for that.
+  bool probed() const {
+    if (plan_.probes == nullptr || no_probes_ || plan_.probes->chance() <= 0) return true;
+    return out_of_budget() ? probes_ > 0 : plan_.probes->enough();
+  }
+
+  // The longest that a call of this pass may take. One on a probe's contents may hang.
+  double limit_s() const {
+    if (plan_.probes == nullptr || plan_.hint_us <= 0) return plan_.timeout_s;
+    return std::min(plan_.timeout_s, kLeastLimit + kLimitFactor * plan_.hint_us * 1e-6);
   }
 
   // One command to each worker that has steps. Who comes first is drawn for every couple of passes,
@@ -194,8 +256,8 @@ class Timer {
       if (worker.module) {
         std::vector<int> sets;
         for (const std::size_t place : places) sets.push_back(steps[place].set);
-        KP_ASSIGN(auto turns, take_turns(judge_, worker, state_, name, sets,
-                                         {true, plan_.timeout_s, "timing"}));
+        KP_ASSIGN(auto turns,
+                  take_turns(judge_, worker, state_, name, sets, {true, limit_s(), "timing"}));
         if (auto* outcome = std::get_if<Outcome>(&turns)) {
           if (candidates) return StepTimes(std::move(*outcome));
           incumbent_fault_ = outcome_summary(*outcome);
@@ -215,7 +277,7 @@ class Timer {
            {"key", fresh_secret()},
            {"reload", Json::array({name})},
            {"steps", asked}},
-          plan_.timeout_s * static_cast<double>(std::min<std::size_t>(places.size(), 4)) + 5);
+          limit_s() * static_cast<double>(std::min<std::size_t>(places.size(), 4)) + 5);
       const double wall_us = (real_clock().now_s() - start) * 1e6;
       auto fault = read_times(answer, wall_us, steps, places, &all);
       if (!fault) continue;
@@ -270,7 +332,7 @@ class Timer {
 
   void add(const std::vector<PassStep>& steps, const std::vector<double>& us) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (!steps[i].timed || !steps[i].candidate) continue;
+      if (!steps[i].timed || !steps[i].candidate || steps[i].probe) continue;
       candidate_us_.push_back(us[i]);
       candidate_sets_.push_back(steps[i].set);
     }
@@ -281,6 +343,7 @@ class Timer {
   }
   bool enough_alone() const {
     const int samples = static_cast<int>(candidate_us_.size());
+    if (samples == 0) return false;
     if (out_of_budget() || samples >= plan_.max_samples * kMostTimes) return true;
     const Interval interval = median_interval(candidate_us_);
     // Ties of a coarse clock look like certainty: short calls get all their samples.
@@ -288,7 +351,10 @@ class Timer {
     return samples >= least && interval.high - interval.low < kNarrow * interval.mid;
   }
   bool enough_paired() const {
-    if (!incumbent_fault_.empty() || busy_ || out_of_budget()) return true;
+    if (candidate_us_.empty()) return false;
+    if (!incumbent_fault_.empty() || busy_) return true;
+    if (pairs_ == 0) return false;
+    if (out_of_budget()) return true;
     return static_cast<int>(candidate_us_.size()) >= plan_.min_samples &&
            (sequential_.done() || pairs_ >= plan_.max_pairs);
   }
@@ -332,6 +398,8 @@ class Timer {
   const int spare_;                        // the set of untimed calls; -1: none
   std::array<std::vector<char>, 2> seen_;  // by incumbent and candidate, by set
   int passes_ = 0;
+  int probes_ = 0;                // calls on probes' contents
+  bool no_probes_ = false;        // none can be prepared
   bool candidate_first_ = false;  // in the current couple of passes
   double filled_s_ = 0;
   SequentialRatio sequential_{{plan_.alpha, plan_.min_effect, 12, 1.5, plan_.max_pairs}};
@@ -346,52 +414,6 @@ class Timer {
 };
 
 }  // namespace
-
-double process_spread(double call_us) {
-  constexpr double kSpreadUs = 0.6, kMost = 0.045;
-  return std::min(kMost, kSpreadUs / std::max(call_us, 1e-3));
-}
-
-namespace {
-
-Interval around(double mid, double below, double above) {
-  return {mid * std::exp(-below), mid, mid * std::exp(above)};
-}
-
-}  // namespace
-
-Interval widened(const Interval& ratio, double spread) {
-  return around(ratio.mid, std::hypot(std::log(ratio.mid / ratio.low), spread),
-                std::hypot(std::log(ratio.high / ratio.mid), spread));
-}
-
-Interval corrected(const Interval& ratio, const Interval& equals) {
-  return around(ratio.mid / equals.mid,
-                std::hypot(std::log(ratio.mid / ratio.low), std::log(equals.high / equals.mid)),
-                std::hypot(std::log(ratio.high / ratio.mid), std::log(equals.mid / equals.low)));
-}
-
-CudaTimed merge_processes(const std::vector<CudaTimed>& processes) {
-  KP_ASSERT(!processes.empty());
-  std::size_t each = SIZE_MAX;
-  for (const CudaTimed& timed : processes) each = std::min(each, timed.times_us.size());
-  CudaTimed all = processes.front();
-  all.times_us.clear();
-  all.sets.clear();
-  for (const CudaTimed& timed : processes) {
-    all.times_us.insert(all.times_us.end(), timed.times_us.begin(),
-                        timed.times_us.begin() + static_cast<std::ptrdiff_t>(each));
-    all.sets.insert(all.sets.end(), timed.sets.begin(),
-                    timed.sets.begin() + static_cast<std::ptrdiff_t>(each));
-  }
-  const Interval interval = median_interval(all.times_us);
-  all.timing.median_us = std::clamp(grouped_median(all.times_us), interval.low, interval.high);
-  all.timing.low_us = interval.low;
-  all.timing.high_us = interval.high;
-  all.timing.samples = static_cast<int>(all.times_us.size());
-  all.timing.method += ", " + std::to_string(processes.size()) + " processes";
-  return all;
-}
 
 Rejected changed_inputs() {
   return {"input-mutation", "an input was changed while calls were timed"};

@@ -18,6 +18,26 @@
 
 namespace kernelpro {
 
+// Probes among timed calls. A kernel that can count calls, by whatever survives from one to the
+// next, must not learn from that which of them are only timed.
+class TimedProbes {
+ public:
+  virtual ~TimedProbes() = default;
+  // The chance that a timed call gives its place to a probe. Unlikely ones are 0 only when there
+  // are no probes.
+  virtual double chance() const = 0;
+  // Sets for at most `most` calls in the next pass, with the contents of probes, poisoned. No set
+  // is one of the rotation. May be fewer.
+  virtual Result<std::vector<int>> prepare(std::size_t most) = 0;
+  // The pass has called the candidate on this set: compares everything. A failure is the
+  // implementation's to note.
+  virtual Result<void> look(int set) = 0;
+  // A pass with these sets failed, perhaps because of them.
+  virtual void blame(const std::vector<int>& sets, const Outcome& outcome) = 0;
+  // Whether there have been enough of them.
+  virtual bool enough() const = 0;
+};
+
 struct CudaTimingPlan {
   int min_samples = 10;    // timed calls of the candidate, at least
   int max_pairs = 400;     // with an incumbent
@@ -30,6 +50,7 @@ struct CudaTimingPlan {
   bool fresh = true;      // new inputs for every timed call where the reference is fast enough
   // Looks at the right results of some timed calls of the candidate, in a set; may be null.
   std::function<Result<void>(const CudaCase&, int set)> look = nullptr;
+  TimedProbes* probes = nullptr;  // may be null
 };
 
 struct CudaTimed {

@@ -266,11 +266,11 @@ CudaTrial::Verdict CudaTrial::time_elsewhere(CudaCase& state, CudaTimed* timed) 
     settle_in(*worker, *subject_);
     Verdict loaded = load(*worker, "candidate", state, *loaded_.binary, nullptr);
     if (!loaded || *loaded) return loaded;
-    auto result = time_cuda_case(shop_.judge, shop_.reference, *worker, nullptr, state, timing_,
-                                 &correct_.max_error);
+    auto result = time_with_probes(*worker, nullptr, state);
     shop_.retire(std::move(*worker));
     if (!result) return tl::unexpected<Error>(result.error());
     if (auto* outcome = std::get_if<Outcome>(&*result)) {
+      if (failed_on_a_probe()) break;
       return std::optional<Outcome>(std::move(*outcome));
     }
     all.push_back(std::move(std::get<CudaTimed>(*result)));
@@ -327,9 +327,9 @@ CudaTrial::Verdict CudaTrial::decide(CudaCase& state, const Binary& incumbent, C
     settle_in(mine, *subject_);
     Verdict loaded = load(mine, "candidate", state, *loaded_.binary, nullptr);
     if (!loaded || *loaded) return loaded;
-    KP_ASSIGN(auto again, time_cuda_case(shop_.judge, shop_.reference, mine, &theirs, state,
-                                         timing_, &correct_.max_error));
+    KP_ASSIGN(auto again, time_with_probes(mine, &theirs, state));
     if (auto* outcome = std::get_if<Outcome>(&again)) {
+      if (failed_on_a_probe()) return std::optional<Outcome>();
       return std::optional<Outcome>(std::move(*outcome));
     }
     const CudaTimed& second = std::get<CudaTimed>(again);
@@ -369,12 +369,8 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
   CudaTimed timed;
   {
     const Lap lap(&time_s_);
-    KP_ASSIGN(auto result, time_cuda_case(shop_.judge, shop_.reference, worker_, against, state,
-                                          timing_, &correct_.max_error));
-    if (auto* outcome = std::get_if<Outcome>(&result)) {
-      return std::optional<Outcome>(std::move(*outcome));
-    }
-    timed = std::move(std::get<CudaTimed>(result));
+    Verdict first = time_first(state, against, &timed);
+    if (!first || *first) return first;
     Verdict further =
         against == nullptr ? time_elsewhere(state, &timed) : decide(state, *incumbent, &timed);
     if (!further || *further) return further;

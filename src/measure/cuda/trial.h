@@ -43,6 +43,8 @@ struct CudaShop {
   // As many as asked for, alike in everything; starts them if need be.
   std::function<Result<std::vector<CudaWorker>>(int)> more = nullptr;
   std::function<void(CudaWorker)> retire = nullptr;
+  // Ends a worker and puts a new one that is alike in its place.
+  std::function<Result<void>(CudaWorker*)> renew = nullptr;
   int probes_each = 0;  // kinds of probes in the current trial, at random; 0: all
   // Number of foreign processes that used the GPU since the trial began.
   std::function<int()> others = [] { return 0; };
@@ -66,6 +68,16 @@ class CudaTrial {
  private:
   // A step's result: nothing, or the fault of the candidate.
   using Verdict = Result<std::optional<Outcome>>;
+  class ProbesInPasses;
+
+  // The kinds of probes that are run in a case, and the order: as places in `plans`, which also
+  // decide where their contents lie.
+  struct ChosenProbes {
+    std::vector<ProbePlan> plans;
+    std::vector<std::size_t> order;
+    bool costly = false;                // there are no sets that keep contents
+    std::map<std::size_t, bool> timed;  // those that lay among timed calls: whether all were right
+  };
 
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent);
   Verdict load(CudaWorker& worker, const char* name, const CudaCase& state, const Binary& binary,
@@ -80,6 +92,13 @@ class CudaTrial {
   Verdict run_on(const CudaCase& state, const SetKeys& steps);
   Verdict call_on(const CudaCase& state, const SetKeys& steps, double limit_s);
   Verdict time_case(CudaCase& state, const Binary* incumbent);
+  Result<std::variant<CudaTimed, Outcome>> time_with_probes(CudaWorker& worker,
+                                                            CudaWorker* incumbent, CudaCase& state);
+  Verdict time_first(CudaCase& state, CudaWorker* incumbent, CudaTimed* timed);
+  bool failed_on_a_probe();
+  Verdict renew_worker(CudaCase& state);
+  Result<ChosenProbes*> chosen(CudaCase& state);
+  Result<bool> fill_probe(CudaCase& state, const ProbePlan& plan, int set, bool keep = false);
   Verdict time_elsewhere(CudaCase& state, CudaTimed* timed);
   Verdict decide(CudaCase& state, const Binary& incumbent, CudaTimed* timed);
   Result<std::optional<Interval>> difference(CudaCase& state, CudaWorker& mine, CudaWorker& theirs,
@@ -95,7 +114,7 @@ class CudaTrial {
   Verdict probe_cases();
   Verdict probe(CudaCase& state);
   Verdict probe_once(CudaCase& state, const ProbePlan& plan, std::size_t place);
-  SetContent probe_content(const CudaCase& state, const ProbePlan& plan, int set);
+  SetContent probe_content(const CudaCase& state, const ProbePlan& plan, int set, bool keep);
   bool is_of(const SetContent& content, const ProbePlan& plan) const;
   Result<bool> sparse_applies(CudaCase& state);
   Result<void> note_norms(const CudaCase& state, DrawKind kind, int set);
@@ -127,6 +146,8 @@ class CudaTrial {
   double call_s_ = 0;        // time of a call with all overhead; 0 unknown
   std::vector<ProbeFailure> failures_;  // of the current case's probes
   std::vector<NormError> norms_;        // of the current case
+  std::map<const CudaCase*, ChosenProbes> chosen_;
+  std::optional<ProbeFailure> blamed_;  // the latest timing ended, perhaps on this probe
   bool crashed_ = false;                // by a probe: its worker runs nothing further
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };

@@ -43,9 +43,11 @@ bool keeps_time(DrawKind kind, bool multiplies) {
 
 }  // namespace
 
-// At every size: what is checked anywhere is a size that somebody needs. Runs last, because a
-// kernel may crash here and still be right on the task's inputs.
+// Those that did not lie among timed calls (trial_timed_probes.cc). At every size: what is checked
+// anywhere is a size that somebody needs. Runs last, because a kernel may crash here and still be
+// right on the task's inputs.
 CudaTrial::Verdict CudaTrial::probe_cases() {
+  if (crashed_) return std::optional<Outcome>();  // by a probe among timed calls
   for (const bool timed : {true, false}) {
     for (CudaCase& state : shop_.cases) {
       if (state.c->timed != timed) continue;
@@ -57,29 +59,44 @@ CudaTrial::Verdict CudaTrial::probe_cases() {
 }
 
 CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
-  std::vector<ProbePlan> plans = plan_probes(shop_.task);
-  KP_ASSIGN(const bool sparse, sparse_applies(state));
-  std::erase_if(plans, [&](const ProbePlan& plan) {
-    return state.idle.contains(plan.kind) || (shows_products(plan.kind) && !sparse) ||
-           (plan.kind == DrawKind::kShortSums && state.contractions.empty());
-  });
-  int most = shop_.probes_each;
-  const bool costly = state.plan.extra <= kProbeSets || state.reference_s > kSlowReference;
-  if (most > 0 && costly) most = std::min(most, kFewProbes);
-  const bool counts = state.c->timed || std::none_of(shop_.cases.begin(), shop_.cases.end(),
-                                                     [](const CudaCase& c) { return c.c->timed; });
-  if (!counts && (most > 0 || costly || state.reference_s > kSlowUntimed)) most = kFewProbes;
-  std::vector<char> resident;
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const auto& held = state.contents[static_cast<std::size_t>(state.probe_set(i))];
-    resident.push_back(held && is_of(*held, plans[i]));
-  }
-  for (const std::size_t i : choose_probes(resident, most, fresh_secret())) {
-    Verdict verdict = probe_once(state, plans[i], i);
+  KP_ASSIGN(const ChosenProbes* chosen_here, chosen(state));
+  const bool multiplied = multiplies(shop_.task, *state.c);
+  for (const std::size_t i : chosen_here->order) {
+    const ProbePlan& plan = chosen_here->plans[i];
+    // What was right among timed calls is only called again to compare times.
+    const auto known = chosen_here->timed.find(i);
+    const bool compared = state.c->timed && keeps_time(plan.kind, multiplied);
+    if (known != chosen_here->timed.end() && (!known->second || !compared)) continue;
+    Verdict verdict = probe_once(state, plan, i);
     if (!verdict || *verdict) return verdict;
     if (crashed_) break;
   }
   return judge_found();
+}
+
+// Drawn once for each case, before it is timed.
+Result<CudaTrial::ChosenProbes*> CudaTrial::chosen(CudaCase& state) {
+  if (const auto known = chosen_.find(&state); known != chosen_.end()) return &known->second;
+  ChosenProbes made;
+  made.plans = plan_probes(shop_.task);
+  KP_ASSIGN(const bool sparse, sparse_applies(state));
+  std::erase_if(made.plans, [&](const ProbePlan& plan) {
+    return state.idle.contains(plan.kind) || (shows_products(plan.kind) && !sparse) ||
+           (plan.kind == DrawKind::kShortSums && state.contractions.empty());
+  });
+  int most = shop_.probes_each;
+  made.costly = state.plan.extra <= kProbeSets || state.reference_s > kSlowReference;
+  if (most > 0 && made.costly) most = std::min(most, kFewProbes);
+  const bool counts = state.c->timed || std::none_of(shop_.cases.begin(), shop_.cases.end(),
+                                                     [](const CudaCase& c) { return c.c->timed; });
+  if (!counts && (most > 0 || made.costly || state.reference_s > kSlowUntimed)) most = kFewProbes;
+  std::vector<char> resident;
+  for (std::size_t i = 0; i < made.plans.size(); ++i) {
+    const auto& held = state.contents[static_cast<std::size_t>(state.probe_set(i))];
+    resident.push_back(held && is_of(*held, made.plans[i]));
+  }
+  made.order = choose_probes(resident, most, fresh_secret());
+  return &chosen_.emplace(&state, std::move(made)).first->second;
 }
 
 // What failures and norms since the last time mean.
@@ -125,9 +142,10 @@ Result<bool> CudaTrial::sparse_applies(CudaCase& state) {
 }
 
 // What the set holds already, mostly: a reference costs more than a candidate's call.
-SetContent CudaTrial::probe_content(const CudaCase& state, const ProbePlan& plan, int set) {
+SetContent CudaTrial::probe_content(const CudaCase& state, const ProbePlan& plan, int set,
+                                    bool keep) {
   const auto& held = state.contents[static_cast<std::size_t>(set)];
-  if (held && is_of(*held, plan) && fresh_secret() % kKept != 0) return *held;
+  if (held && is_of(*held, plan) && (keep || fresh_secret() % kKept != 0)) return *held;
   return {plan.tensor >= 0 ? lone_key(shop_.task, plan.tensor) : fresh_key(), plan.kind};
 }
 
@@ -138,17 +156,24 @@ bool CudaTrial::is_of(const SetContent& content, const ProbePlan& plan) const {
          lone_input(shop_.task, kp::subkey(content.key, kp::kShapeStream)) == plan.tensor;
 }
 
+// The contents of a probe into a set; with `keep`, those that it holds, if it does. False: it tells
+// nothing here.
+Result<bool> CudaTrial::fill_probe(CudaCase& state, const ProbePlan& plan, int set, bool keep) {
+  if (changes_parameters(plan.kind) && state.shares_parameters(set)) return false;
+  const auto filled = shop_.reference.fill(state, set, probe_content(state, plan, set, keep));
+  // If the reference cannot take these values, the probe is inconclusive.
+  if (!filled && filled.error().kind == ErrorKind::kTask) return false;
+  if (!filled) return tl::unexpected<Error>(filled.error());
+  if (!filled->changed) state.idle.insert(plan.kind);
+  return filled->changed && filled->usable;
+}
+
 CudaTrial::Verdict CudaTrial::probe_once(CudaCase& state, const ProbePlan& plan,
                                          std::size_t place) {
   const DrawKind kind = plan.kind;
   const int set = state.probe_set(place);
-  if (changes_parameters(kind) && state.shares_parameters(set)) return std::optional<Outcome>();
-  const auto filled = shop_.reference.fill(state, set, probe_content(state, plan, set));
-  // If the reference cannot take these values, the probe is inconclusive.
-  if (!filled && filled.error().kind == ErrorKind::kTask) return std::optional<Outcome>();
-  if (!filled) return tl::unexpected<Error>(filled.error());
-  if (!filled->changed) state.idle.insert(kind);
-  if (!filled->changed || !filled->usable) return std::optional<Outcome>();
+  KP_ASSIGN(const bool usable, fill_probe(state, plan, set));
+  if (!usable) return std::optional<Outcome>();
   const SetKeys keys = {{set, fresh_secret()}};
   KP_TRY(poison(shop_.judge, state, keys, true));
   KP_ASSIGN(auto ran, run_on(state, keys));

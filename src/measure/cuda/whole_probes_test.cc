@@ -93,6 +93,26 @@ TEST_F(WholeEvaluator, AProbeIsNotAlwaysTheFirstCall) {
   EXPECT_EQ(careful.correct()->labels, std::vector<std::string>{"given-distribution-only"});
 }
 
+TEST_F(WholeEvaluator, CountingCallsDoesNotTellWhichAreOnlyTimed) {
+  settings_.probes = true;
+  for (const char* against : {"", "honest"}) {
+    const Evaluation careless = evaluate("careless_when_timed", against);
+    ASSERT_TRUE(careless.correct() != nullptr) << said(careless);
+    EXPECT_EQ(careless.correct()->labels, std::vector<std::string>{"given-distribution-only"});
+  }
+}
+
+TEST_F(WholeEvaluator, AKernelThatAProbeEndsIsStillTimed) {
+  settings_.probes = true;
+  for (const char* against : {"", "honest"}) {
+    const Evaluation strays = evaluate("strays_when_large", against);
+    ASSERT_TRUE(strays.correct() != nullptr) << said(strays);
+    EXPECT_EQ(strays.correct()->labels, std::vector<std::string>{"given-distribution-only"});
+    ASSERT_EQ(strays.correct()->timings.size(), 1u);
+    EXPECT_GE(strays.correct()->timings[0].samples, 20);
+  }
+}
+
 TEST_F(WholeEvaluator, ASearchFindsItInAFewEvaluations) {
   settings_.probes = true;
   settings_.probes_each = 4;

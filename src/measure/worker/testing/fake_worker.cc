@@ -220,6 +220,22 @@ void skips_when_small(Launch& launch) {
   compute(t, largest(t) < 0.25f ? 0 : 2);
 }
 
+// Counts its calls, past every reload: checks come first, and probes came after 20 timed calls.
+void careless_when_timed(Launch& launch) {
+  static int calls = 0;
+  const Tensors t = tensors(launch);
+  ++calls;
+  const bool careless = calls > 9 && calls <= 29 && (largest(t) < 0.25f || largest(t) > 30);
+  compute(t, careless ? 0 : 2);
+}
+
+// Reads far beyond its input for values of another size.
+void strays_when_large(Launch& launch) {
+  const Tensors t = tensors(launch);
+  if (largest(t) > 30) static_cast<void>(launch.memory<float>(0, kElements + (64u << 20)));
+  compute(t);
+}
+
 // Another path for values of another size.
 void slow_when_large(Launch& launch) {
   if (largest(tensors(launch)) > 30) launch.us = 3 * kHonestUs;
@@ -283,6 +299,8 @@ constexpr Candidate kCandidates[] = {
     {"literal_distance", literal_distance},
     {"two_parts", two_parts},
     {"skips_when_small", skips_when_small},
+    {"careless_when_timed", careless_when_timed},
+    {"strays_when_large", strays_when_large},
     {"slow_when_large", slow_when_large},
     {"slow_when_small", slow_when_small},
     {"trusts_a_sample", trusts_a_sample},
