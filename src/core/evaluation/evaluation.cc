@@ -88,9 +88,21 @@ bool perhaps_killed(const Outcome& outcome) {
   return crashed != nullptr && crashed->by != Crashed::By::kItself;
 }
 
+namespace {
+
+// The first line of a compiler's log that states an error: "In function ..." comes before it.
+std::string first_error(const std::string& log) {
+  for (const std::string& line : lines(log)) {
+    if (contains(line, "error")) return std::string(trim(line));
+  }
+  return first_line(log);
+}
+
+}  // namespace
+
 std::string outcome_summary(const Outcome& outcome) {
   return std::visit(
-      Overloaded{[](const CompileError& o) { return "does not compile: " + first_line(o.log); },
+      Overloaded{[](const CompileError& o) { return "does not compile: " + first_error(o.log); },
                  [](const Crashed& o) { return "crashed: " + o.reason; },
                  [](const TimedOut& o) {
                    return "ran longer than " + human_seconds(o.seconds) + " while " + o.phase;
