@@ -25,6 +25,7 @@ constexpr std::size_t kKnobsKept = 200;
 constexpr std::size_t kNamesKept = 16;
 constexpr std::size_t kLinesKept = 3;  // of the removed lines, and of the added ones
 constexpr std::size_t kLineKept = 140;
+constexpr std::size_t kCureLines = 12;  // more of them are another kernel, and no cure
 
 std::string one_line(const std::string& text, std::size_t most) {
   return printable(utf8_prefix(trim(replace_all(text, "\n", " ")), most));
@@ -57,6 +58,17 @@ std::map<std::string, int> counted_lines(const std::string& source) {
   std::map<std::string, int> counts;
   for (const std::string& line : lines(source)) ++counts[std::string(trim(line))];
   return counts;
+}
+
+// How many lines of `source` are not in `other`.
+std::size_t count_only(const std::string& source, const std::string& other) {
+  std::map<std::string, int> known = counted_lines(other);
+  std::size_t count = 0;
+  for (const std::string& raw : lines(source)) {
+    const std::string line(trim(raw));
+    if (!line.empty() && !line.starts_with("//") && --known[line] < 0) ++count;
+  }
+  return count;
 }
 
 // Lines of `source` that are not in `other`, each with a sign in front.
@@ -102,6 +114,10 @@ FactFrame::FactFrame(const Task& task, TargetKind target, const Machine& machine
   common.task_hash = task.content_hash();
 }
 
+bool is_repair(const std::string& before, const std::string& after) {
+  return count_only(before, after) <= kCureLines && count_only(after, before) <= kCureLines;
+}
+
 std::string changed_lines(const std::string& before, const std::string& after) {
   std::string text = only_lines(before, after, "- ") + only_lines(after, before, "+ ");
   if (!text.empty()) text.pop_back();
@@ -134,6 +150,7 @@ std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const 
   if (failed == nullptr) failed = parent;
   if (failed->evaluation.correct() != nullptr) return fact;
   KP_ASSERT(!failed->brief());
+  if (!is_repair(failed->candidate.source, child.candidate.source)) return fact;
   fact.error = failure_line(failed->evaluation.outcome);
   fact.cure = changed_lines(failed->candidate.source, child.candidate.source);
   return fact;

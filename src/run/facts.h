@@ -29,6 +29,9 @@ struct FactFrame {
 // yet.
 std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const Known& child);
 
+// Whether one source mends the other: few of their lines differ. Another kernel is no cure.
+bool is_repair(const std::string& before, const std::string& after);
+
 // Lines that only `before` has ("- ") and lines that only `after` has ("+ "), a few of each,
 // clipped; without the idea in their first comment.
 std::string changed_lines(const std::string& before, const std::string& after);

@@ -100,6 +100,17 @@ TEST(ChangedLines, AreFewAndShort) {
   EXPECT_EQ(changed_lines("a", "a"), "");
 }
 
+TEST(IsRepair, AnotherKernelIsNoCure) {
+  std::string one, other;
+  for (int i = 0; i < 20; ++i) {
+    one += "one " + std::to_string(i) + "\n";
+    other += "other " + std::to_string(i) + "\n";
+  }
+  EXPECT_FALSE(is_repair(one, other));
+  EXPECT_TRUE(is_repair(one, one + "and a line\n"));
+  EXPECT_TRUE(is_repair("a\nfoo(;\n", "a\nfoo();\n"));
+}
+
 struct RunFactsTest : ::testing::Test {
   TempDir dir;
   std::string path = join(dir.path(), "facts.db");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
@@ -297,6 +298,19 @@ std::string error_entry(const Fact& fact) {
   return "- `" + fact.error + "` was gone after:\n\n" + cure_lines(fact) + "\n";
 }
 
+// Earlier versions kept a few lines of whole rewrites: they cure nothing.
+bool is_cure(const Fact& fact) {
+  if (fact.error.empty() || fact.cure.empty()) return false;
+  constexpr int kMostLeftOut = 9;
+  for (const std::string& line : lines(fact.cure)) {
+    if (line.ends_with(" more lines)") && line.size() > 3 && line[2] == '(' &&
+        std::atoi(line.c_str() + 3) > kMostLeftOut) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // For each kind of error, the most relevant cure.
 std::string errors_lines(const std::vector<RankedFact>& facts, std::size_t most) {
   std::vector<WordSet> told;
@@ -371,7 +385,7 @@ std::string cures_text(const ProposalRequest& request, const std::string& failur
   // This run's facts come last in the list, so that ties put them first below.
   for (const std::vector<Fact>* facts : {&request.earlier, &request.lately}) {
     for (const Fact& fact : *facts) {
-      if (fact.error.empty() || fact.cure.empty()) continue;
+      if (!is_cure(fact)) continue;
       const double like = likeness(wrong, words_of(fact.error));
       if (like >= kErrorsAlike) cures.push_back({&fact, like});
     }
