@@ -23,6 +23,7 @@
 #include "core/candidate/knobs.h"
 #include "core/candidate/requirements.h"
 #include "core/proposal/proposer.h"
+#include "write/tuner/direction.h"
 #include "write/tuner/knob_history.h"
 #include "write/tuner/surrogate.h"
 
@@ -154,8 +155,9 @@ class Moves {
     return text;
   }
 
-  // The finding that a change of one knob answers, whatever the reason for the change: it counts in
-  // the record of findings. Empty: none, or several knobs move at once.
+  // The finding that a change of one knob answers, in the direction that it prescribes, whatever the
+  // reason for the change: it counts in the record of findings. Empty: none, or several knobs move
+  // at once.
   FindingRef answered(const Move& move) const {
     int changed = -1;
     for (std::size_t k = 0; k < knobs_.size(); ++k) {
@@ -166,7 +168,10 @@ class Moves {
     if (changed < 0) return {};
     for (const Finding& finding : request_.parent->diagnosis.findings) {
       for (const Prescription& prescription : finding.prescriptions) {
-        if (!has_tag(knobs_[static_cast<std::size_t>(changed)], prescription.tag)) continue;
+        const Knob& knob = knobs_[static_cast<std::size_t>(changed)];
+        if (!has_tag(knob, prescription.tag)) continue;
+        const auto at = static_cast<std::size_t>(changed);
+        if (!follows(direction_of(prescription), knob, at_[at], move.setting[at])) continue;
         return {finding.tool, prescription.tag};
       }
     }
@@ -241,7 +246,9 @@ class Moves {
 
   void answer(std::size_t k, int rank, const Finding& finding, const Prescription& prescription,
               std::set<Setting>* given) {
+    const Direction direction = direction_of(prescription);
     for (int to = 0; to < axes_[k].values; ++to) {
+      if (!follows(direction, knobs_[k], at_[k], to)) continue;
       Move move;
       move.setting = at_;
       move.setting[k] = static_cast<std::uint16_t>(to);
