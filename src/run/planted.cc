@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/planted.h"
 
+#include "core/candidate/language.h"
 #include "measure/judge/evaluator.h"
+#include "run/proposers.h"
 #include "run/store/settings.h"
 #include "search/searches.h"
 
 namespace kernelpro {
+
+namespace {
+
+bool is_faster(const NodeResult& a, const NodeResult& b) {
+  if (!a.correct || !b.correct) return a.correct && !b.correct;
+  return a.time_us < b.time_us;
+}
+
+// No candidate's source is called that.
+std::string own_source(std::int64_t id) { return "#" + std::to_string(id); }
+
+}  // namespace
+
+std::string source_of(const Known& known, const RunSettings& settings) {
+  if (!proposer_of(settings).writes_sources) return "";
+  return std::string(language_name(known.candidate.language)) + ":" +
+         (known.brief() ? known.source_hash : source_hash(known.candidate.source));
+}
 
 NodeResult node_result(const Ledger& ledger, std::int64_t id, Feedback feedback) {
   const KnownPtr known = ledger.find(id);
@@ -35,10 +55,34 @@ void Planted::add(const Step& placed, const NodeResult& node) {
   }
 }
 
-void Planted::place(std::int64_t parent, std::int64_t id, const NodeResult& node) {
-  if (parent == 0 && !steps_.empty()) parent = steps_.front().id;
-  steps_.push_back({id, parent});
-  add(steps_.back(), node);
+std::int64_t Planted::node_of(std::int64_t id) const {
+  const auto found = setting_of_.find(id);
+  return found == setting_of_.end() ? id : found->second;
+}
+
+// Whether it is the node's fastest setting now.
+bool Planted::add_setting(std::int64_t node, std::int64_t id) {
+  Node& known = nodes_[node];
+  setting_of_[id] = node;
+  known.settings.push_back(id);
+  const bool better =
+      known.fastest == 0 || is_faster(results_.at(id), results_.at(known.fastest));
+  if (better) known.fastest = id;
+  return better;
+}
+
+void Planted::place(std::int64_t parent, std::int64_t id, const NodeResult& node,
+                    const std::string& source) {
+  results_[id] = node;
+  const auto [known, added] = by_source_.emplace(source.empty() ? own_source(id) : source, id);
+  const bool better = add_setting(known->second, id);
+  if (added) {
+    if (parent == 0 && !steps_.empty()) parent = steps_.front().id;
+    steps_.push_back({id, parent == 0 ? 0 : node_of(parent)});
+    add(steps_.back(), node);
+  } else {
+    stale_ |= better;
+  }
   ++placed_;
   while (!expected_.empty() && expected_.front().after <= placed_) {
     close(expected_.front().candidate);
@@ -46,34 +90,67 @@ void Planted::place(std::int64_t parent, std::int64_t id, const NodeResult& node
   }
 }
 
+const Search& Planted::search() {
+  if (stale_) plant();
+  return *search_;
+}
+
 std::optional<Turn> Planted::start() {
-  const auto turn = search_->start();
-  if (turn) in_flight_.insert(turn->parent);
+  if (stale_) plant();
+  auto turn = search_->start();
+  if (!turn) return turn;
+  in_flight_.insert(turn->parent);
+  turn->parent = nodes_.at(turn->parent).fastest;
   return turn;
 }
 
+Turn Planted::start_on(std::int64_t id) {
+  if (stale_) plant();
+  const std::int64_t node = node_of(id);
+  search_->begin(node);
+  in_flight_.insert(node);
+  return Turn{nodes_.at(node).fastest};
+}
+
 void Planted::cancel(std::int64_t parent) {
-  search_->cancel(parent);
-  in_flight_.erase(in_flight_.find(parent));
+  const std::int64_t node = node_of(parent);
+  search_->cancel(node);
+  in_flight_.erase(in_flight_.find(node));
 }
 
 void Planted::close(std::int64_t id) {
-  search_->close(id);
-  steps_.push_back({id, 0, true});
+  const std::int64_t node = node_of(id);
+  search_->close(node);
+  closed_.insert(node);
+  steps_.push_back({node, 0, true});
 }
 
-void Planted::finalize(std::int64_t parent, std::int64_t id, const NodeResult& node) {
+void Planted::finalize(std::int64_t parent, std::int64_t id, const NodeResult& node,
+                       const std::string& source) {
   cancel(parent);
-  place(parent, id, node);
+  place(parent, id, node, source);
 }
 
 void Planted::replant(const std::function<NodeResult(std::int64_t)>& result) {
+  for (auto& [id, known] : results_) known = result(id);
+  for (auto& [id, node] : nodes_) {
+    node.fastest = node.settings.front();
+    for (const std::int64_t each : node.settings) {
+      if (is_faster(results_.at(each), results_.at(node.fastest))) node.fastest = each;
+    }
+  }
+  plant();
+}
+
+// The search, from nothing, with every node at its fastest setting.
+void Planted::plant() {
+  stale_ = false;
   search_ = make_();
   for (const Step& step : steps_) {
     if (step.closed) {
       search_->close(step.id);
     } else {
-      add(step, result(step.id));
+      add(step, results_.at(nodes_.at(step.id).fastest));
     }
   }
   for (const std::int64_t id : in_flight_) search_->begin(id);
@@ -106,8 +183,9 @@ Result<std::vector<SearchNode>> stored_nodes(const Store& store) {
     // A missing parent counts as none: a report must not fail over it.
     std::int64_t parent = brief.known.candidate.origin.parent;
     if (ledger.find(parent) == nullptr) parent = 0;
+    const std::string source = source_of(brief.known, settings);
     ledger.record(std::move(brief));
-    planted.place(parent, id, node_result(ledger, id, settings.feedback));
+    planted.place(parent, id, node_result(ledger, id, settings.feedback), source);
   }));
   return planted.search().nodes();
 }

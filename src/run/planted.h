@@ -9,6 +9,8 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "run/store/ledger.h"
@@ -22,6 +24,10 @@ namespace kernelpro {
 // guide the search either. REQUIRES: the ledger has the candidate.
 NodeResult node_result(const Ledger& ledger, std::int64_t id, Feedback feedback);
 
+// Names a candidate's source where writers of sources are at work, whose tuned knobs are settings of
+// one node; "" where the settings themselves are what the search chooses among.
+std::string source_of(const Known& known, const RunSettings& settings);
+
 // A run's search, planted with its candidates. Whatever a search decides depends on the candidates'
 // results and their order alone, so it can be planted anew when results change.
 class Planted {
@@ -33,28 +39,43 @@ class Planted {
   // called first.
   void expect(std::vector<ClosedLine> closed);
   // Adds an evaluated candidate. One without a parent becomes the root, or a child of the root: the
-  // other candidates that a run begins with.
-  void place(std::int64_t parent, std::int64_t id, const NodeResult& node);
-  // The protocol of search.h.
+  // other candidates that a run begins with. `source` names its source: those of one source are one
+  // node, at its fastest setting; "": a node of its own.
+  void place(std::int64_t parent, std::int64_t id, const NodeResult& node,
+             const std::string& source = "");
+  // The protocol of search.h. A turn names the fastest setting of the node that was picked.
   std::optional<Turn> start();
+  // A turn that builds on this candidate, whatever the search would pick. REQUIRES: may_start_on.
+  Turn start_on(std::int64_t id);
+  // False: its proposer has nothing more to add to it.
+  bool may_start_on(std::int64_t id) const { return closed_.count(node_of(id)) == 0; }
   void cancel(std::int64_t parent);
   void close(std::int64_t id);
-  void finalize(std::int64_t parent, std::int64_t id, const NodeResult& node);
+  void finalize(std::int64_t parent, std::int64_t id, const NodeResult& node,
+                const std::string& source = "");
 
   // Begins again with an empty search and repeats all of the above with the results of today, as a
   // resumed run would: after diagnoses were revised.
   void replant(const std::function<NodeResult(std::int64_t id)>& result);
 
-  const Search& search() const { return *search_; }
+  const Search& search();
 
  private:
-  // A candidate that was placed or closed.
+  // A node that was placed or closed.
   struct Step {
     std::int64_t id = 0;
     std::int64_t parent = 0;  // 0: it is the root
     bool closed = false;
   };
+  // A source: its settings in order of evaluation. The first one's id is the node's.
+  struct Node {
+    std::vector<std::int64_t> settings;
+    std::int64_t fastest = 0;
+  };
+  std::int64_t node_of(std::int64_t id) const;
   void add(const Step& placed, const NodeResult& node);
+  bool add_setting(std::int64_t node, std::int64_t id);
+  void plant();
 
   SearchMaker make_;
   std::unique_ptr<Search> search_;
@@ -62,6 +83,12 @@ class Planted {
   int placed_ = 0;
   std::deque<ClosedLine> expected_;
   std::multiset<std::int64_t> in_flight_;
+  std::set<std::int64_t> closed_;
+  std::unordered_map<std::int64_t, NodeResult> results_;      // of every candidate
+  std::unordered_map<std::int64_t, Node> nodes_;              // by the node's id
+  std::unordered_map<std::int64_t, std::int64_t> setting_of_; // candidate -> its node
+  std::unordered_map<std::string, std::int64_t> by_source_;
+  bool stale_ = false;  // a node has become faster since it was planted
 };
 
 // Of the search that the settings name. Fails with kBadInput when there is none of that name.

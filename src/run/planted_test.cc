@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "search/mcts.h"
 #include "search/searches.h"
 
@@ -40,6 +42,42 @@ TEST(Planted, SeedsStayUnderTheRoot) {
   planted.place(0, 7, far_from_it(80));
   planted.replant([](std::int64_t) { return far_from_it(90); });
   EXPECT_EQ(planted.search().nodes().at(1).parent, 1);
+}
+
+// A tuner's settings of a source do not compete with it: they are the node.
+TEST(Planted, ASourceIsOneNodeAtItsFastestSetting) {
+  Planted planted([] { return make_mcts(); });
+  planted.place(0, 1, far_from_it(100), "start");
+  planted.place(1, 2, far_from_it(90), "a");
+  planted.place(2, 3, far_from_it(50), "a");
+  planted.place(2, 4, far_from_it(95), "a");
+  planted.place(3, 5, far_from_it(60), "b");
+  const auto nodes = planted.search().nodes();
+  ASSERT_EQ(nodes.size(), 3u);
+  EXPECT_EQ(nodes[1].id, 2);
+  EXPECT_EQ(nodes[2].parent, 2) << "a child of a setting is the source's";
+  // Whenever the node is picked, its fastest setting is what is built on.
+  std::set<std::int64_t> parents;
+  for (int i = 0; i < 6; ++i) parents.insert(planted.start()->parent);
+  EXPECT_EQ(parents.count(2), 0u);
+  EXPECT_EQ(parents.count(4), 0u);
+  EXPECT_EQ(parents.count(3), 1u);
+  planted.finalize(3, 6, far_from_it(45), "a");
+  EXPECT_EQ(planted.start_on(3).parent, 6);
+  planted.close(6);
+  EXPECT_FALSE(planted.may_start_on(3));
+  planted.replant([](std::int64_t id) { return far_from_it(id == 4 ? 10 : 100); });
+  EXPECT_EQ(planted.start_on(2).parent, 4);
+}
+
+// A source whose first setting failed is no wall once another one works.
+TEST(Planted, ASettingThatWorksOpensItsSource) {
+  Planted planted([] { return make_mcts(); });
+  planted.place(0, 1, far_from_it(100), "start");
+  planted.place(1, 2, NodeResult(), "a");
+  EXPECT_TRUE(planted.search().nodes().at(1).closed);
+  planted.place(2, 3, far_from_it(50), "a");
+  EXPECT_FALSE(planted.search().nodes().at(1).closed);
 }
 
 // Branches seed a round with the fastest that are open when it begins: it matters whether a line

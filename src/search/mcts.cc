@@ -60,6 +60,7 @@ class Mcts : public Search {
   void finalize(std::int64_t parent, std::int64_t child, const NodeResult& result) override;
   void restore(std::int64_t parent, std::int64_t child, const NodeResult& result) override;
   std::vector<SearchNode> nodes() const override;
+  double endgame() const override { return p_.endgame; }
 
  private:
   void insert(std::int64_t id, int parent, const NodeResult& result);

@@ -17,6 +17,7 @@ SearchParameters paper() {
   p.seeds = 15;
   p.candidates = 2;
   p.iterations = 30;
+  p.endgame = 0;
   return p;
 }
 
@@ -61,6 +62,7 @@ Result<void> check(const SearchParameters& p) {
                           {"least_scale", p.least_scale, 1.001, 1000},
                           {"light_share", p.light_share, 0, 1},
                           {"diagnosis", p.diagnosis, 0, 10},
+                          {"endgame", p.endgame, 0, 1},
                           {"rounds", double(p.rounds), 1, 1e6},
                           {"ideas", double(p.ideas), 1, 1000},
                           {"implementations", double(p.implementations), 1, 1000},

@@ -57,6 +57,9 @@ struct SearchParameters {
   // divided by the tries made. 0: diagnoses are ignored. Own.
   double diagnosis = 0.3;
 
+  // The last share of a run's evaluations, at least one, that builds on the best alone. Own.
+  double endgame = 0.1;
+
   // --- branches. Stanford CRFM (2025): rounds of ideas, each implemented several times; the
   // fastest and a bank of good kernels seed the next of 5 rounds. Their counts are not published.
   int rounds = 5;

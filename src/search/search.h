@@ -63,6 +63,9 @@ class Search {
   // start + finalize of a stored evaluation.
   virtual void restore(std::int64_t parent, std::int64_t child, const NodeResult& result) = 0;
   virtual std::vector<SearchNode> nodes() const = 0;  // in order of evaluation
+  // The last share of a budget in which a run that writes sources builds on the best alone. A
+  // search that explores is worth that only while its finds can still be built on.
+  virtual double endgame() const { return 0; }
 };
 using SearchMaker = std::function<std::unique_ptr<Search>()>;  // each time an empty one
 
