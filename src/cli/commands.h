@@ -28,6 +28,8 @@ void read_budgets(const Options& options, RunSettings* settings);
 // The proposer, how results are judged, budgets and writers. The caller sets the task, the folder,
 // the target, the start, the recorded run and the record of findings.
 RunSettings read_run_settings(const Options& options, const Host& host = Host());
+// Models and their budgets: what `optimize` and `propose` share.
+void read_roles(const Options& options, RoleSettings* roles);
 // Models, their budgets, prompts, feedback and --start-from.
 void read_writers(const Options& options, RunSettings* settings);
 // Applies those of --max-tokens, --max-usd and --max-calls that were given.

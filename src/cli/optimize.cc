@@ -48,7 +48,7 @@ constexpr OptionSpec kOptimizeOptions[] = {
     {"--one-call", "", "", "Ask for idea and source in one call, without a planner."},
     {"--ideas", "N", "3", "Ideas to ask for at a time, per parent."},
     {"--fixes", "N", "2", "Repair attempts for a source that failed."},
-    {"--tune", "N", "4", "Knob settings of a source to try before new ideas."},
+    {"--tune", "N", "8", "Knob settings to try of each source that a writer gives; of the best, twice as many."},
     {"--tool-rounds", "N", "8", "Rounds of code look-ups that a model may use per answer."},
     {"--max-tokens", "N", "0", "Stop when models have used N tokens; 0 means no limit."},
     {"--max-usd", "X", "0", "Stop when models have cost X US dollars; 0 means no limit."},

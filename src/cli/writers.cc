@@ -29,18 +29,26 @@ void read_model_budgets(const Options& options, RoleSettings* roles) {
   if (options.has("--max-calls")) roles->max_calls = options.integer("--max-calls");
 }
 
-void read_writers(const Options& options, RunSettings* settings) {
-  RoleSettings& roles = settings->roles;
+void read_roles(const Options& options, RoleSettings* roles) {
   const auto named = [&](const char* role) {
     return options.has(role) ? options.text(role) : options.text("--model");
   };
-  roles.planner = named("--planner");
-  roles.coder = named("--coder");
-  roles.fixer = named("--fixer");
-  if (roles.coder.empty() && (options.has("--planner") || options.has("--fixer"))) {
+  roles->planner = named("--planner");
+  roles->coder = named("--coder");
+  roles->fixer = named("--fixer");
+  if (roles->coder.empty() && (options.has("--planner") || options.has("--fixer"))) {
     throw Fatal({ErrorKind::kBadInput, "no model is named to write the sources",
                  "name one with --coder SPEC, or one for all roles with --model SPEC"});
   }
+  roles->one_call = options.flag("--one-call");
+  roles->fixes = small(options, "--fixes", 0, 10);
+  roles->tool_rounds = small(options, "--tool-rounds", 0, 100);
+  read_model_budgets(options, roles);
+}
+
+void read_writers(const Options& options, RunSettings* settings) {
+  RoleSettings& roles = settings->roles;
+  read_roles(options, &roles);
   if (!roles.coder.empty() && settings->proposer == WriterSettings().proposer) {
     settings->proposer = proposer_that(&ProposerRow::asks_models).name;
   }
@@ -49,12 +57,8 @@ void read_writers(const Options& options, RunSettings* settings) {
                  "a model is named, but the proposer is " + settings->proposer,
                  "leave out --proposer or the model"});
   }
-  roles.one_call = options.flag("--one-call");
   roles.ideas = small(options, "--ideas", 1, kMostAtOnce);
-  roles.fixes = small(options, "--fixes", 0, 10);
   roles.tune = small(options, "--tune", 0, 1000);
-  roles.tool_rounds = small(options, "--tool-rounds", 0, 100);
-  read_model_budgets(options, &roles);
   settings->feedback =
       feedback_from_name(options.text("--feedback")).value_or(Feedback::kDiagnosed);
   if (options.has("--prompts")) settings->prompts = absolute(options.text("--prompts"));

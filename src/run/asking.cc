@@ -63,6 +63,11 @@ Result<ProposalRequest> Asking::request(const Turn& turn, std::vector<Candidate>
   request.baseline = ledger.baseline();
   request.best = ledger.best();
   request.pending = std::move(pending);
+  if (settings.max_evaluations > 0) {
+    const int under_way = static_cast<int>(request.pending.size());
+    request.evaluations_left =
+        std::max(1, settings.max_evaluations - ledger.evaluations() - under_way);
+  }
   request.task_header = header_;
   request.seed = settings.seed;
   // Several at once let the compiler run ahead of the measurement.
@@ -72,6 +77,10 @@ Result<ProposalRequest> Asking::request(const Turn& turn, std::vector<Candidate>
         std::max(1, settings.roles.ideas) * (1 + static_cast<int>(parts_.others.size()));
   }
   if (turn.wanted > 0) request.wanted = turn.wanted;
+  // No idea is asked for that could not be measured.
+  if (request.evaluations_left) {
+    request.wanted = std::min(request.wanted, *request.evaluations_left);
+  }
   request.implementations = turn.implementations;
   if (turn.temperature >= 0) request.temperature = turn.temperature;
   request.feedback = settings.feedback;
@@ -85,20 +94,62 @@ Result<ProposalRequest> Asking::request(const Turn& turn, std::vector<Candidate>
   return request;
 }
 
-Result<std::vector<std::string>> Asking::write_requests(const std::string& folder, int count) {
+Result<void> Asking::check_begun() const {
+  if (!bench_.ledger().history().empty()) return {};
+  return fail(ErrorKind::kBadInput, "nothing of this run was measured yet",
+              "let `kernelpro measure` (or `optimize`) measure its start first");
+}
+
+// When the search has given up on every line, the best is still worth an idea.
+Turn Asking::any_turn() {
   const Ledger& ledger = bench_.ledger();
-  if (ledger.history().empty()) {
-    return fail(ErrorKind::kBadInput, "nothing of this run was measured yet",
-                "let `kernelpro measure` (or `optimize`) measure its start first");
+  const KnownPtr best = ledger.best();
+  return search_.start().value_or(Turn{best != nullptr ? best->id : ledger.start()->id});
+}
+
+Result<void> Asking::take(WriterEvent event, std::vector<Candidate>* pending) {
+  if (auto* proposal = std::get_if<Proposal>(&event)) {
+    KP_ASSIGN(const auto id, parts_.store->add_proposal(*proposal));
+    if (id != 0) pending->push_back(std::move(proposal->candidate));
+    return {};
   }
+  if (const auto* call = std::get_if<ModelCall>(&event)) return parts_.store->add_call(*call);
+  const auto* note = std::get_if<WriterNote>(&event);
+  if (note == nullptr || !parts_.observer) return {};
+  Progress progress;
+  progress.event = note->event;
+  progress.detail = note->text;
+  parts_.observer(progress);
+  return {};
+}
+
+Result<int> Asking::write_kernels(int count, std::vector<Candidate> pending) {
+  KP_TRY(check_begun());
+  const std::size_t before = pending.size(), wanted = before + static_cast<std::size_t>(count);
+  std::optional<Error> error;
+  while (pending.size() < wanted && !parts_.proposer->finished() && !error) {
+    const std::size_t had = pending.size();
+    KP_ASSIGN(ProposalRequest asking, request(any_turn(), pending));
+    asking.evaluations_left.reset();  // `measure` has no such limit
+    asking.wanted = std::min(asking.wanted, static_cast<int>(wanted - had));
+    KP_TRY(parts_.proposer->propose(asking, [&](WriterEvent event) {
+      auto taken = take(std::move(event), &pending);
+      if (!taken && !error) error = std::move(taken.error());
+    }));
+    if (pending.size() == had) break;  // it was stopped, or has nothing more to add
+  }
+  if (error) return tl::unexpected<Error>(std::move(*error));
+  return static_cast<int>(pending.size() - before);
+}
+
+Result<std::vector<std::string>> Asking::write_requests(const std::string& folder, int count) {
+  KP_TRY(check_begun());
   KP_ASSIGN(const auto prompts, Prompts::load(parts_.settings->prompts));
   KP_ASSIGN(auto requests, parts_.store->requests());
   std::vector<std::string> paths;
   for (int i = 0; i < count; ++i) {
-    // When the search has given up on every line, the best is still worth an idea.
-    const KnownPtr best = ledger.best();
-    const std::int64_t otherwise = best != nullptr ? best->id : ledger.start()->id;
-    KP_ASSIGN(ProposalRequest asking, request(search_.start().value_or(Turn{otherwise}), {}));
+    KP_ASSIGN(ProposalRequest asking, request(any_turn(), {}));
+    asking.evaluations_left.reset();  // `measure` has no such limit
     // Choosing the finding to answer is a diagnosis too.
     if (parts_.settings->feedback == Feedback::kDiagnosed) set_focus(requests, &asking);
     requests.push_back(next_request(folder, requests, asking, prompts));

@@ -23,8 +23,15 @@ class Asking {
 
   // See run/loop.h.
   Result<std::vector<std::string>> write_requests(const std::string& folder, int count);
+  // The kernels that `proposer` writes now: stored, to be measured later. `pending`: those that wait
+  // already. Returns how many were added.
+  Result<int> write_kernels(int count, std::vector<Candidate> pending);
 
  private:
+  Result<void> check_begun() const;
+  Turn any_turn();
+  Result<void> take(WriterEvent event, std::vector<Candidate>* pending);
+
   const LoopParts& parts_;
   Bench& bench_;
   Planted& search_;

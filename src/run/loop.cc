@@ -51,6 +51,12 @@ class Loop {
 
   Result<RunResult> run();
   Result<std::vector<std::string>> write_requests(const std::string& folder, int count);
+  Result<int> write_kernels(int count) {
+    KP_TRY(restore());
+    std::vector<Candidate> pending;
+    for (const StoredCandidate& each : waiting_) pending.push_back(each.known.candidate);
+    return asking_.write_kernels(count, std::move(pending));
+  }
 
  private:
   BenchParts bench_parts() const;
@@ -59,6 +65,7 @@ class Loop {
   Result<std::string> search_until_stopped();
   PipelineParts pipeline_parts();
   std::size_t most_rounds() const;
+  std::optional<Turn> next_turn(int under_way);
   Result<void> open_rounds();
   Result<void> ask(const Turn& turn, bool started);
   Result<void> look_closer(std::int64_t parent);
@@ -187,7 +194,8 @@ Result<void> Loop::restore() {
   KP_ASSIGN(auto closed, closed_lines(*parts_.store, settings_));
   planted_.expect(std::move(closed));
   for (const KnownPtr& known : ledger_.history()) {
-    planted_.place(known->candidate.origin.parent, known->id, node_result(known->id));
+    planted_.place(known->candidate.origin.parent, known->id, node_result(known->id),
+                   source_of(*known, settings_));
   }
   return {};
 }
@@ -231,11 +239,12 @@ Result<bool> Loop::commit(Pipeline::Done done) {
   }
   // A reply to an older request belongs under that request's parent.
   const NodeResult node = node_result(stored.id);
+  const std::string source = source_of(stored, settings_);
   if (round.started && under == round.parent) {
-    planted_.finalize(under, stored.id, node);
+    planted_.finalize(under, stored.id, node, source);
     round.started = false;
   } else {
-    planted_.place(under, stored.id, node);
+    planted_.place(under, stored.id, node, source);
   }
   return true;
 }
@@ -266,6 +275,19 @@ std::size_t Loop::most_rounds() const {
   return row_.slow ? std::min<std::size_t>(gpus, 2) : gpus;
 }
 
+// The search's choice; for the last evaluations the best, which they could still improve.
+std::optional<Turn> Loop::next_turn(int under_way) {
+  const KnownPtr best = ledger_.best();
+  const int left = settings_.max_evaluations - ledger_.evaluations() - under_way;
+  const double last = std::max(1.0, planted_.search().endgame() * settings_.max_evaluations);
+  const bool ends = row_.writes_sources && settings_.max_evaluations > 0 && !parts_.only_replies &&
+                    planted_.search().endgame() > 0 && left <= last;
+  if (ends && best != nullptr && planted_.may_start_on(best->id)) {
+    return planted_.start_on(best->id);
+  }
+  return planted_.start();
+}
+
 // Requests candidates while fewer rounds are open than allowed. Every round is opened after the
 // same results, however long they took.
 Result<void> Loop::open_rounds() {
@@ -273,7 +295,7 @@ Result<void> Loop::open_rounds() {
     int under_way = 0;
     for (const Round& round : rounds_) under_way += round.left;
     if (stop_reason(under_way) || parts_.proposer->finished()) return {};
-    auto turn = planted_.start();
+    auto turn = next_turn(under_way);
     const bool started = turn.has_value();
     if (!started && parts_.only_replies) turn = Turn{ledger_.start()->id};
     if (!turn) return {};
@@ -461,6 +483,10 @@ Result<std::vector<std::string>> Loop::write_requests(const std::string& folder,
 Result<std::vector<std::string>> write_requests(const LoopParts& parts, const std::string& folder,
                                                 int count) {
   return Loop(parts).write_requests(folder, count);
+}
+
+Result<int> write_kernels(const LoopParts& parts, int count) {
+  return Loop(parts).write_kernels(count);
 }
 
 Result<RunResult> run_loop(const LoopParts& parts) { return Loop(parts).run(); }

@@ -61,6 +61,7 @@ Result<std::unique_ptr<Proposer>> make_exchange_of_run(const RunSettings& settin
   ExchangeSettings exchange;
   exchange.folder = exchange_folder(settings.directory);
   exchange.wait_s = settings.exchange_wait_s;
+  exchange.tune = settings.roles.tune;
   exchange.cancelled = cancelled(start);
   exchange.past = start.requests;
   exchange.prompts = std::move(prompts);
@@ -201,6 +202,7 @@ Result<std::unique_ptr<Proposer>> make_collector(const RunSettings& settings,
   ExchangeSettings exchange;
   exchange.folder = exchange_folder(settings.directory);
   exchange.wait_s = 0;
+  exchange.tune = settings.roles.tune;
   exchange.write = false;
   exchange.past = start.requests;
   return make_exchange(std::move(exchange));

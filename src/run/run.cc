@@ -277,19 +277,50 @@ Result<RunResult> measure(const std::string& directory, const Observer& observer
   return measure_with(stations_anywhere(), directory, observer);
 }
 
-Result<std::vector<std::string>> propose(const std::string& directory, int count) {
-  KP_ASSIGN(auto run, open_run(directory));
-  run.settings.proposer = kExchangeName;
-  KP_ASSIGN(auto search, search_maker(run.settings));
+namespace {
+
+// Of a stored run that is continued without a station.
+Result<LoopParts> parts_without_station(const Stored& run) {
   LoopParts parts;
+  KP_ASSIGN(parts.search, search_maker(run.settings));
   parts.task = &run.header.task;
   parts.settings = &run.settings;
   parts.store = run.store.get();
-  parts.search = std::move(search);
   parts.record = record_of(run.header);
   parts.facts = facts_of(run.header);
   parts.machine = &run.header.machine;
+  return parts;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> propose(const std::string& directory, int count) {
+  KP_ASSIGN(auto run, open_run(directory));
+  run.settings.proposer = kExchangeName;
+  KP_ASSIGN(const LoopParts parts, parts_without_station(run));
   return write_requests(parts, exchange_folder(directory), count);
+}
+
+Result<int> propose_by_models(const std::string& directory, const RoleSettings& roles, int count,
+                              const Observer& observer) {
+  KP_TRY(reach_models(roles));
+  KP_ASSIGN(auto run, open_run(directory));
+  run.settings.proposer = kModelName;
+  run.settings.roles = roles;
+  run.settings.roles.tune = 0;  // a setting is worth nothing until it is measured
+  KP_ASSIGN(LoopParts parts, parts_without_station(run));
+  std::atomic<bool> over{false};
+  WriterStart start;
+  KP_ASSIGN(start.calls, run.store->calls());
+  start.over = &over;
+  KP_ASSIGN(const auto proposer, proposer_of(run.settings).make(run.settings, start));
+  parts.proposer = proposer.get();
+  parts.observer = observer;
+  KP_ASSIGN(const int given, write_kernels(parts, count));
+  const auto why = proposer->finished();
+  if (given > 0 || !why) return given;
+  return fail(ErrorKind::kEnvironment, "no kernel was written: " + *why,
+              "check the model's server (docs/models.md), or name another one with --model");
 }
 
 Result<RunResult> optimize(const Task& task, const RunSettings& settings, const Observer& observer,

@@ -40,5 +40,11 @@ Result<RunResult> resume(const std::string& directory, const RunSettings* budget
 // folder may be copied between them.
 Result<std::vector<std::string>> propose(const std::string& directory, int count);
 Result<RunResult> measure(const std::string& directory, const Observer& observer);
+// As `propose`, with models that answer at once: planner, coder, fixer and look-ups, as in a run.
+// Their kernels, up to `count`, and every question are in the run afterwards; `measure` or `resume`
+// measures them. Returns how many were written; fails with kEnvironment when the models ended
+// without one.
+Result<int> propose_by_models(const std::string& directory, const RoleSettings& roles, int count,
+                              const Observer& observer);
 
 }  // namespace kernelpro

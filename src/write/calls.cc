@@ -71,6 +71,14 @@ Spend spend_of(const std::vector<ModelCall>& calls) {
   return spend;
 }
 
+std::string spend_text(const Spend& spend) {
+  std::string text = plural(spend.calls, "request") + ", " + plural(spend.tokens, "token");
+  if (spend.usd <= 0) return text;
+  char money[48];
+  std::snprintf(money, sizeof money, ", $%.4f", spend.usd);
+  return text + money;
+}
+
 std::string calls_text(const std::vector<ModelCall>& calls) {
   if (calls.empty()) return "";
   std::map<std::string, int> roles, failures, tools;

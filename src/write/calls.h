@@ -30,6 +30,9 @@ CallUsage usage_from_json(const std::string& json);
 // Total spent so far, for a budget to continue from.
 Spend spend_of(const std::vector<ModelCall>& calls);
 
+// "9 requests, 48210 tokens, $0.1234"; without the money where nothing has cost any.
+std::string spend_text(const Spend& spend);
+
 // "7 questions to models (1 planner, 5 coder, 1 fixer): 9 requests, 48210 tokens, $0.1234; 2 came
 // to nothing: 1 no-code, 1 rate-limited"; "" when there are none.
 std::string calls_text(const std::vector<ModelCall>& calls);

@@ -21,7 +21,10 @@
 #include "core/candidate/knobs.h"
 #include "write/prompt/prompt.h"
 #include "write/prompt/reply.h"
+#include "write/prompt/standing.h"
 #include "write/proposer.h"
+#include "write/tuner/tuner.h"
+#include "write/tuning.h"
 
 namespace kernelpro {
 
@@ -53,7 +56,9 @@ tl::unexpected<Error> unknown_request(const std::string& name) {
 class Exchange : public Proposer {
  public:
   explicit Exchange(ExchangeSettings settings)
-      : settings_(std::move(settings)), requests_(std::move(settings_.past)) {}
+      : settings_(std::move(settings)),
+        requests_(std::move(settings_.past)),
+        tuner_(make_tuner()) {}
 
   std::string name() const override { return kExchangeName; }
   std::optional<std::string> finished() const override { return finished_; }
@@ -74,6 +79,7 @@ class Exchange : public Proposer {
 
   ExchangeSettings settings_;
   std::vector<ExchangeRequest> requests_;  // oldest first
+  std::unique_ptr<Proposer> tuner_;
   std::optional<std::string> finished_;
   std::set<std::string> refused_;  // paths of replies
 };
@@ -176,6 +182,9 @@ Result<void> Exchange::propose(const ProposalRequest& request, const WriterSink&
   std::string waiting;
   const double started = real_clock().now_s();
   while (collect(request, give) == 0) {
+    // Before anybody is asked: the next request then builds on tuned sources.
+    KP_ASSIGN(const int tuned, tune_written(request, settings_.tune, Tuned::kWritten, *tuner_, give));
+    if (tuned > 0) return {};
     if (!settings_.write) {
       finished_ = refused_.empty() ? "every reply was measured"
                                    : "every usable reply was measured (refused: " +
@@ -222,6 +231,11 @@ Result<std::string> write_request(const std::string& folder, const ExchangeReque
   KP_TRY(write_file(join(path, "task.h"), request.task_header));
   const std::string extension(language_row(parent.language).extension);
   KP_TRY(write_file(join(path, "parent." + extension), parent.source));
+  if (best_is_another(request) && request.memory && !request.best->brief()) {
+    const Candidate& best = request.best->candidate;
+    const std::string end(language_row(best.language).extension);
+    KP_TRY(write_file(join(path, "best." + end), best.source));
+  }
   KP_TRY(write_file(join(path, kPrompt), asked.prompt));
   return path;
 }

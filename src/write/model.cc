@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models as writers. A call of `propose` runs the first of these that gives something:
-//   1. repairs: failed candidates of models that were not repaired yet, whatever their parent;
-//   2. the tuner, for a few settings of the knobs that the parent's source declares;
+//   1. repairs: failed candidates of models that were not repaired yet and that promise to beat the
+//      best, whatever their parent;
+//   2. the tuner, for a few settings of the knobs that written sources declare;
 //   3. new ideas: one call of the planner, then one of the coder per idea, concurrently.
 // The choice follows from the request and the recorded calls, so that a resumed run continues as
 // the first would have.
@@ -26,7 +27,10 @@
 #include "write/prompt/reply.h"
 #include "write/proposer.h"
 #include "write/talk.h"
+#include "write/repairs.h"
 #include "write/tuner/tuner.h"
+#include "write/tuning.h"
+#include "write/waiting.h"
 
 namespace kernelpro {
 
@@ -107,6 +111,7 @@ class ModelProposer : public Proposer {
   Told ask(const Job& job, const std::string& system, int max_tokens);
   void keep(Told* told);
   void give(Proposal proposal);
+  void tell_spend();
 
   ModelSettings settings_;
   RoleSettings roles_;
@@ -123,6 +128,7 @@ class ModelProposer : public Proposer {
   std::unique_ptr<Proposer> tuner_;
   std::string last_failure_;
   int empty_turns_ = 0;
+  std::int64_t told_calls_ = 0;
 };
 
 BudgetLimits ModelProposer::limits_of(const RoleSettings& roles) {
@@ -177,7 +183,16 @@ Result<void> ModelProposer::propose(const ProposalRequest& request, const Writer
                   " times in a row; the last time: " + last_failure_;
     }
   }
+  tell_spend();
   return {};
+}
+
+// What the models have cost, whenever that has changed.
+void ModelProposer::tell_spend() {
+  const Spend spend = budget_.spent();
+  if (spend.calls == told_calls_) return;
+  told_calls_ = spend.calls;
+  (*sink_)(WriterNote{Event::kNote, "models so far: " + spend_text(spend)});
 }
 
 void ModelProposer::give(Proposal proposal) {
@@ -189,9 +204,14 @@ void ModelProposer::give(Proposal proposal) {
 void ModelProposer::repair(const ProposalRequest& request) {
   std::vector<Job> jobs;
   std::string name;
-  for (const KnownPtr& failed : memory_.to_repair(request.history, roles_.fixes)) {
+  for (const KnownPtr& failed :
+       worth_repairing(memory_.to_repair(request.history, roles_.fixes), request)) {
     if (static_cast<int>(jobs.size()) >= request.wanted) break;
     const Origin& origin = failed->candidate.origin;
+    const bool repaired =
+        std::any_of(request.pending.begin(), request.pending.end(),
+                    [&](const Candidate& each) { return each.origin.repairs == failed->id; });
+    if (repaired) continue;
     const auto parent =
         std::find_if(request.history.begin(), request.history.end(),
                      [&](const KnownPtr& known) { return known->id == origin.parent; });
@@ -217,22 +237,9 @@ void ModelProposer::repair(const ProposalRequest& request) {
 
 // A few settings of a source with uncertain numbers cost less than another idea.
 Result<void> ModelProposer::tune(const ProposalRequest& request) {
-  const Candidate& parent = request.parent->candidate;
-  if (request.parent->evaluation.correct() == nullptr || parent.knobs.empty()) return {};
-  const SameSource same(parent);
-  const auto tried =
-      std::count_if(request.history.begin(), request.history.end(),
-                    [&](const KnownPtr& known) { return same(*known); }) +
-      std::count_if(request.pending.begin(), request.pending.end(),
-                    [&](const Candidate& each) { return each.source == parent.source; });
-  const int left = roles_.tune + 1 - static_cast<int>(tried);
-  if (left <= 0) return {};
-  ProposalRequest asking = request;
-  asking.wanted = std::min(request.wanted, left);
-  return tuner_->propose(asking, [this](WriterEvent event) {
-    ++given_;
-    (*sink_)(std::move(event));
-  });
+  KP_ASSIGN(const int given, tune_written(request, roles_.tune, Tuned::kWrittenAndParent, *tuner_, *sink_));
+  given_ += given;
+  return {};
 }
 
 void ModelProposer::write(const ProposalRequest& request) {
@@ -419,6 +426,13 @@ Told ModelProposer::ask(const Job& job, const std::string& text, int max_tokens)
   question.rounds = roles_.tool_rounds;
   question.cancelled = settings_.cancelled;
   question.temperature = job.about.temperature;
+  const Waiting waiting([&](double waited_s) {
+    const std::lock_guard lock(mutex_);
+    (*sink_)(WriterNote{Event::kWaiting, call.model + " was asked as " +
+                                             std::string(model_role_name(job.role)) + " (" +
+                                             job.request + ") " + human_seconds(waited_s) +
+                                             " ago and has not answered; Ctrl-C ends the run"});
+  });
   Said said = talk(client, question);
   call.outcome = said.outcome;
   call.tools = std::move(said.tools);

@@ -444,7 +444,7 @@ TEST_F(ModelTest, WhatIsPaidIsNotAskedAgain) {
 }
 
 TEST_F(ModelTest, TheTunerMovesTheKnobsOfASourceFirst) {
-  settings.roles.tune = 2;
+  settings.roles.tune = 1;  // twice that for the best
   settings.roles.ideas = 1;
   script({rule("# Plan:", kPlan), rule("# Write:", kKernel)});
   const auto tuned = propose(5);

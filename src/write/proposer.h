@@ -25,6 +25,7 @@ struct ExchangeSettings {
   std::string folder;    // run/exchange: one folder per request
   double wait_s = 3600;  // limit for a reply; 0: only replies already there
   double poll_s = 0.2;
+  int tune = 0;                       // settings of a reply with knobs (write/tuning.h)
   bool write = true;                  // false: only picks up replies, and writes no requests
   std::vector<ExchangeRequest> past;  // of earlier sittings, which may still be answered
   std::function<bool()> cancelled;    // polled while waiting; may be empty

@@ -15,7 +15,7 @@ struct RoleSettings {
   bool one_call = false;  // the coder also chooses what to try; no planner is used
   int ideas = 3;          // per parent, at a time
   int fixes = 2;          // successive repairs of a failure
-  int tune = 4;           // knob settings of a source that the tuner tries before new ideas
+  int tune = 8;           // knob settings of a written source (write/tuning.h)
   int tool_rounds = 8;    // of look-ups, per answer
   // Over all models and all sittings; 0: no limit.
   std::int64_t max_tokens = 0;

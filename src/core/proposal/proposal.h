@@ -87,6 +87,8 @@ struct ProposalRequest {
   bool memory = true;       // false: writers see the parent only
   std::string task_header;  // the generated task.h of the largest timed case
   std::uint64_t seed = 0;   // the run's
+  // Of the run's budget, this request's included; none: there is no such limit.
+  std::optional<int> evaluations_left;
   int wanted = 1;
   int implementations = 1;            // sources per idea of a planner, out of `wanted`
   std::optional<double> temperature;  // for models; none: as their names specify

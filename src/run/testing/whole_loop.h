@@ -22,6 +22,7 @@ struct LoopTest : ::testing::Test {
     settings.directory = directory;
     settings.max_evaluations = evaluations;
     settings.near_ceiling = 0;
+    settings.roles.tune = 0;  // sources are measured as they were written
     return settings;
   }
 

@@ -46,7 +46,7 @@ std::string task_text(const Task& task, TargetKind target) {
   std::string text = "# Task " + printable(task.name) + ", " + std::string(target_name(target)) +
                      " target\n" + printable(task.summary) + "\n";
   if (task.module) {
-    text += definition_text(task);
+    text += definition_text(task, target);
   } else {
     text += "\n## Tensors\n" + tensors_text(task);
   }

@@ -70,10 +70,27 @@ CraftSubject craft_subject(const Task& task, TargetKind target, const Machine* m
   return subject;
 }
 
+namespace {
+
+std::string craft_text(const Task& task, TargetKind target, const Machine* machine,
+                       const PromptFields& fields, const Prompts& prompts) {
+  std::string advice;
+  for (const std::string& name : prompts.craft_for(craft_subject(task, target, machine))) {
+    advice += (advice.empty() ? "" : "\n") + prompts.fill(name, fields);
+  }
+  return advice;
+}
+
+}  // namespace
+
 PromptFields advice_fields(const Task& task, TargetKind target, const Machine* machine,
                            const Prompts& prompts) {
-  if (target != TargetKind::kCuda) return processor_fields(task, machine, prompts);
   PromptFields fields;
+  if (target != TargetKind::kCuda) {
+    fields = processor_fields(task, machine, prompts);
+    fields["advice"] = craft_text(task, target, machine, fields, prompts);
+    return fields;
+  }
   fields["arch"] = machine == nullptr ? "native" : machine->arch;
   if (machine != nullptr) {
     fields["name"] = machine->name;
@@ -93,11 +110,7 @@ PromptFields advice_fields(const Task& task, TargetKind target, const Machine* m
     fields["shared"] = std::to_string(sm->shared_bytes / kKiB);
     fields["block_shared"] = std::to_string(sm->shared_block_bytes / kKiB);
   }
-  std::string advice;
-  for (const std::string& name : prompts.craft_for(subject)) {
-    advice += (advice.empty() ? "" : "\n") + prompts.fill(name, fields);
-  }
-  fields["advice"] = std::move(advice);
+  fields["advice"] = craft_text(task, target, machine, fields, prompts);
   fields["compile"] = prompts.fill("compile", fields);
   return fields;
 }

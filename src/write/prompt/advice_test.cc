@@ -46,7 +46,7 @@ Names advice(const Task& task) {
 
 TEST(Advice, IsChosenByWhatIsComputed) {
   EXPECT_EQ(advice(module_task("return torch.cumsum(x, dim=1)", 1e9, 0, 0)),
-            (Names{"gpu", "hopper", "streams"}));
+            (Names{"gpu", "hopper", "streams", "scans"}));
   EXPECT_EQ(advice(module_task("return torch.matmul(a, b)", 1e8, 1e12, 1e12)),
             (Names{"gpu", "hopper", "products"}));
   EXPECT_EQ(advice(module_task("self.c = nn.Conv2d(3, 96, 11)", 1e8, 1e12, 1e12)),
@@ -65,7 +65,7 @@ TEST(Advice, IsChosenByWhatIsComputed) {
 TEST(Advice, FollowsTheMachine) {
   const Task task = module_task("return x.relu()", 4.2e9, 0, 0);
   const Prompts prompts;
-  EXPECT_TRUE(prompts.craft_for(craft_subject(task, TargetKind::kCpu, nullptr)).empty());
+  EXPECT_EQ(prompts.craft_for(craft_subject(task, TargetKind::kCpu, nullptr)), (Names{"cores"}));
   EXPECT_EQ(prompts.craft_for(craft_subject(task, TargetKind::kCuda, nullptr)),
             (Names{"gpu", "streams"}));
   Machine machine = h200();
@@ -95,7 +95,7 @@ TEST(Advice, DescribesAProcessor) {
   machine.parallel_units = 8;
   const Task task = module_task("x", 2e9, 1e9, 0);
   const Prompts prompts;
-  EXPECT_TRUE(advice_fields(task, TargetKind::kCpu, &machine, prompts).empty())
+  EXPECT_EQ(advice_fields(task, TargetKind::kCpu, &machine, prompts).count("machine"), 0u)
       << "its rates are unknown";
   machine.ceilings = {2e10, 1.6e11, 0, "measured"};
   machine.instruction_sets = "AVX2, FMA";
@@ -108,13 +108,25 @@ TEST(Advice, DescribesAProcessor) {
   EXPECT_TRUE(contains(text, "copies at 20 GB/s")) << text;
   EXPECT_TRUE(contains(text, "fp32 FMAs at 160 GFLOP/s")) << text;
   EXPECT_FALSE(contains(text, "{{")) << text;
-  EXPECT_TRUE(fields["advice"].empty());
+  EXPECT_TRUE(contains(fields["advice"], "on a processor"));
+}
+
+// Nothing about rows with two passes for a task that has none.
+TEST(Advice, AStencilHearsNothingOfSoftmax) {
+  const Task stencil = module_task("return x[1:] - 2 * x[:-1]", 4.2e9, 0, 0);
+  const Task softmax = module_task("return torch.softmax(x, dim=1)", 4.2e9, 0, 0);
+  const Machine machine = h200();
+  const auto text = [&](const Task& task) {
+    return advice_fields(task, TargetKind::kCuda, &machine, Prompts())["advice"];
+  };
+  EXPECT_FALSE(contains(text(stencil), "maximum and sum"));
+  EXPECT_TRUE(contains(text(softmax), "maximum and sum"));
 }
 
 // Every combination of target, architecture, kinds and limit, against the rule in plain code.
 TEST(Advice, EveryCombination) {
   const Prompts prompts;
-  const Names kinds = {"attention", "convolution", "products", "groups", "softmax", "elementwise"};
+  const Names kinds = {"attention", "convolution", "products", "groups", "softmax", "scan"};
   int seen = 0;
   for (const TargetKind target : {TargetKind::kCpu, TargetKind::kCuda}) {
     for (const char* arch : {"", "sm_80", "sm_90a", "sm_100a", "sm_120"}) {
@@ -136,6 +148,13 @@ TEST(Advice, EveryCombination) {
             }
             if (is("groups")) expected.emplace_back("groups");
             if (memory) expected.emplace_back("streams");
+            if (memory && is("softmax")) expected.emplace_back("rows");
+            if (is("scan")) expected.emplace_back("scans");
+          } else {
+            expected = {"cores"};
+            if (is("products") || is("convolution") || is("attention")) {
+              expected.emplace_back("blocks");
+            }
           }
           ASSERT_EQ(prompts.craft_for(subject), expected) << arch << " " << mask << " " << memory;
           ++seen;

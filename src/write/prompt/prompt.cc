@@ -9,80 +9,21 @@
 #include "core/evidence/metrics.h"
 #include "core/finding/change.h"
 #include "write/prompt/advice.h"
+#include "write/prompt/parts.h"
 #include "write/prompt/recall.h"
+#include "write/prompt/standing.h"
+#include "write/prompt/tried.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kTriedShown = 40;
-constexpr std::size_t kIdeaShown = 400;
 constexpr std::size_t kLogShown = 1500;
 constexpr std::size_t kFailureShown = 4000;
-constexpr std::size_t kDefinitionShown = 20000;
-
-std::string speed(const Known& known, const ProposalRequest& request) {
-  const double time = comparable_us(known);
-  if (time <= 0 || request.baseline == nullptr) return "";
-  return number(comparable_us(*request.baseline) / time, 3) + "x the start";
-}
-
-// One line of about this many bytes, cut between words.
-std::string brief(const std::string& text) {
-  const std::string line = one_line(text);
-  if (line.size() <= kIdeaShown) return line;
-  const std::size_t space = line.rfind(' ', kIdeaShown);
-  return (space == std::string::npos ? "" : line.substr(0, space)) + " ...";
-}
-
-std::string tried_line(const Known& known, const ProposalRequest& request) {
-  const Origin& origin = known.candidate.origin;
-  std::string line = "- " + std::to_string(known.id);
-  if (origin.parent != 0) line += " (from " + std::to_string(origin.parent) + ")";
-  line += ": " + (origin.idea.empty() ? origin.proposer : brief(idea_text(origin)));
-  if (!known.candidate.knobs.empty()) line += " [" + knobs_to_text(known.candidate.knobs) + "]";
-  const std::string outcome =
-      known.evaluation.correct() != nullptr
-          ? human_us(score_us(known.evaluation)) + ", " + speed(known, request)
-          : outcome_summary(known.evaluation.outcome);
-  const std::vector<std::string> first = lines(printable(outcome));
-  return line + " => " + (first.empty() ? outcome_name(known.evaluation.outcome) : first[0]) + "\n";
-}
-
-std::string tried(const ProposalRequest& request) {
-  if (!request.memory) return "- not shown: this run goes without memory\n";
-  const History shown = worth_telling(request, kTriedShown);
-  std::string text;
-  if (shown.size() < request.history.size()) {
-    text = "- (" + std::to_string(request.history.size() - shown.size()) +
-           " are left out that are less related to candidate " +
-           std::to_string(request.parent->id) + ")\n";
-  }
-  for (const KnownPtr& known : shown) text += tried_line(*known, request);
-  return text.empty() ? "- nothing yet\n" : text;
-}
+constexpr std::size_t kDefinitionShown = 12000;
 
 std::string log_block(const CompileError& failed) {
   return fenced(clip(printable(failed.log), kLogShown));
-}
-
-std::string standing(const ProposalRequest& request) {
-  const Known& parent = *request.parent;
-  std::string text = "Candidate " + std::to_string(parent.id) + ": " +
-                     outcome_text(parent.evaluation.outcome, ".", kFailureShown);
-  if (!parent.candidate.knobs.empty()) {
-    text += "\nIt ran with " + knobs_to_text(parent.candidate.knobs) +
-            "; a reply runs with the first value of each knob that it declares.";
-  }
-  if (const auto* failed = std::get_if<CompileError>(&parent.evaluation.outcome)) {
-    text += "\n" + std::string(trim(log_block(*failed)));
-  }
-  if (request.best != nullptr) {
-    const Known& best = *request.best;
-    text += "\nThe best so far is candidate " + std::to_string(best.id) + ", " +
-            human_us(score_us(best.evaluation)) + " a call, " + speed(best, request) + ".";
-  }
-  return text;
 }
 
 // "float32 [16, 1024]" from the last case for a module, whose tensors have no expressions.
@@ -96,9 +37,20 @@ std::string shape_text(const Task& task, std::size_t i) {
   return join_text(sizes, ", ");
 }
 
-// The PyTorch module of a task, if any: its source, and its tensors' names in Args.
-std::string definition(const Task& task) {
-  if (!task.module) return "";
+// The reference of a task folder, in the target's language where there is one.
+std::string reference_text(const Task& task, TargetKind target) {
+  const LanguageRow* row = &native_language(target);
+  if ((task.*row->reference).empty()) row = &native_language(TargetKind::kCpu);
+  const std::string& source = task.*row->reference;
+  if (trim(source).empty()) return "";
+  return "\n## What it computes\nResults are compared with this reference, which need not be "
+         "fast:\n\n" +
+         fenced(clip(source, kDefinitionShown), row->fence);
+}
+
+// What a task computes: the PyTorch module with its tensors' names in Args, or the reference.
+std::string definition(const Task& task, TargetKind target) {
+  if (!task.module) return reference_text(task, target);
   std::string text = "\n## What it computes\nThis PyTorch module is the definition:\n\n" +
                      fenced(clip(task.module->source, kDefinitionShown), "python") +
                      "\nIts tensors in `Args`:\n";
@@ -219,14 +171,16 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
       {"target", std::string(target_name(request.target))},
       {"parent", std::to_string(parent.id)},
       {"parent_file", "parent." + std::string(written.extension)},
-      {"definition", definition(*request.task)},
-      {"standing", standing(request)},
+      {"definition", definition(*request.task, request.target)},
+      {"standing", standing_text(request)},
+      {"best", best_text(request)},
+      {"scope", scope_text(request)},
       {"focus", request.focus.empty()
                     ? "Whatever promises most. Others may be asked about the same candidate: an "
                       "unusual idea is worth more than the first one."
                     : request.focus},
       {"diagnosis", feedback_text(request)},
-      {"tried", tried(request)},
+      {"tried", tried_text(request)},
       {"memory", memory_text(request)},
       {"language", std::string(wanted.title)},
       {"entry", std::string(wanted.signature)},
@@ -244,6 +198,7 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
     fields["forms"] = std::string(trim(prompts.fill(std::string(wanted.forms), fields))) + "\n";
   }
   fields["rules"] = prompts.fill("rules", fields);
+  shorten_parts(&fields);
   return fields;
 }
 
@@ -251,6 +206,12 @@ std::string exchange_prompt(const ProposalRequest& request, const std::string& n
                             const Prompts& prompts) {
   PromptFields fields = prompt_fields(request, prompts);
   fields["number"] = number;
+  // Its source is a file of the request.
+  if (!fields["best"].empty()) {
+    fields["best"] = "## The best so far\nIt is another source, beside this file: `best." +
+                     std::string(language_row(request.best->candidate.language).extension) +
+                     "`. Take from it what serves this change.";
+  }
   return prompts.fill("exchange", fields);
 }
 
@@ -287,7 +248,7 @@ std::string result_text(const Known& known, const ProposalRequest& request) {
                      outcome_text(known.evaluation.outcome, "", kFailureShown) + "\n";
   if (known.evaluation.correct() != nullptr) {
     text +=
-        "\n" + human_us(score_us(known.evaluation)) + " a call, " + speed(known, request) + ".\n";
+        "\n" + speed_text(known, request) + ".\n";
     if (request.feedback == Feedback::kDiagnosed) {
       const std::string change = last_change(known, request.history);
       text += (change.empty() ? "" : "\n" + change) + "\n" + diagnosis_to_text(known.diagnosis);
@@ -298,7 +259,9 @@ std::string result_text(const Known& known, const ProposalRequest& request) {
   return text;
 }
 
-std::string definition_text(const Task& task) { return definition(task); }
+std::string definition_text(const Task& task, TargetKind target) {
+  return definition(task, target);
+}
 
 std::string contract_text(const Task& task) { return contract(task); }
 

@@ -23,8 +23,9 @@ std::string exchange_prompt(const ProposalRequest& request, const std::string& n
 std::string task_prompt(const PromptFields& fields, const Prompts& prompts,
                         const std::string& library);
 
-// Parts of it: a module's source with its tensors ("" for other tasks), and the required precision.
-std::string definition_text(const Task& task);
+// Parts of it: what is computed (a module's source with its tensors, or the task's reference), and
+// the required precision.
+std::string definition_text(const Task& task, TargetKind target);
 std::string contract_text(const Task& task);
 
 // The result of a candidate of the history, for its writer: outcome, speed, diagnosis.

@@ -25,7 +25,7 @@ constexpr std::string_view kFields[] = {
     "ideas",     "idea",    "source",    "failed", "failure",     "broken",      "forms",
     "machine",   "advice",  "compile",   "arch",   "units",       "bandwidth",   "fma",
     "sets",      "caches",  "tensor",    "floor",  "name",        "memory",      "cures",
-    "registers", "threads", "blocks",    "shared", "block_shared"};
+    "registers", "threads", "blocks",    "shared", "block_shared", "best",     "scope"};
 
 std::string without_last_newline(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();

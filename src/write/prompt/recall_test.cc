@@ -211,6 +211,7 @@ TEST_F(RecallTest, OfALongRunTheNearestAreTold) {
   run.reserve(100);
   for (int id = 1; id <= 100; ++id) {
     run.push_back(known(id, {}, 100 + id));
+    run.back().candidate.source += "// " + std::to_string(id) + "\n";
     run.back().candidate.origin.parent = id == 1 ? 0 : 1;
   }
   run[49].candidate.origin.parent = 30;  // the parent is 50, below 30

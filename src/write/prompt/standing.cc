@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/prompt/standing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/text.h"
+#include "core/candidate/knobs.h"
+#include "core/candidate/language.h"
+#include "core/machine/machine.h"
+#include "write/prompt/prompt.h"
+#include "write/prompt/tried.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr std::size_t kFailureShown = 4000;
+constexpr std::size_t kLogShown = 1500;
+constexpr std::size_t kBestShown = 16000;
+// Below this share of the speed of light a kernel's structure is the problem, not one of its parts.
+constexpr double kRewrite = 0.05;
+constexpr double kDrift = 0.02;
+
+// Where the machine's speed has drifted, its own times are on another scale than the run's.
+std::string as_measured(const Known& parent) {
+  const double us = score_us(parent.evaluation), scaled = comparable_us(parent);
+  if (us <= 0 || std::abs(us / scaled - 1) < kDrift) return "";
+  return " It took " + human_us(us) + " when it was measured, on a machine that was " +
+         number(us > scaled ? us / scaled : scaled / us, 3) + "x " +
+         (us > scaled ? "slower" : "faster") +
+         " than at the run's start: the diagnosis is in those times.";
+}
+
+std::string parent_line(const ProposalRequest& request) {
+  const Known& parent = *request.parent;
+  std::string text = "Candidate " + std::to_string(parent.id) + ": ";
+  const bool correct = parent.evaluation.correct() != nullptr;
+  text += correct ? "correct, " + speed_text(parent, request) + "." + as_measured(parent)
+                  : outcome_text(parent.evaluation.outcome, ".", kFailureShown);
+  if (const auto* failed = std::get_if<CompileError>(&parent.evaluation.outcome)) {
+    text += "\n" + std::string(trim(fenced(clip(printable(failed->log), kLogShown))));
+  }
+  if (!parent.candidate.knobs.empty()) {
+    text += "\nIt ran with " + knobs_to_text(parent.candidate.knobs) +
+            "; a reply runs with the first value of each knob that it declares, and its other "
+            "settings are tried after it.";
+  }
+  return text;
+}
+
+// "Left to win: at most 2.5x, ..."; "" where the speed of light is not known or not told.
+std::string left_to_win(const ProposalRequest& request) {
+  const Diagnosis& diagnosis = request.parent->diagnosis;
+  const double fraction = diagnosis.fraction_of_ceiling;
+  if (request.feedback != Feedback::kDiagnosed || fraction <= 0) return "";
+  if (fraction > kBeyondCeiling) {
+    return "Left to win: not known, as it is faster than the measured ceiling allows.";
+  }
+  const std::string share = number(100 * fraction, 2) + " % of the speed of light";
+  std::string text = "Left to win: at most " + number(std::max(1.0, 1 / fraction), 2) +
+                     "x, as it runs at " + share;
+  if (diagnosis.floor_us > 0) text += " (" + human_us(diagnosis.floor_us) + " a call)";
+  return text + ".";
+}
+
+std::string left_to_spend(const ProposalRequest& request) {
+  if (!request.evaluations_left) return "";
+  const int left = *request.evaluations_left;
+  std::string text = left == 1 ? "One evaluation remains" : std::to_string(left) +
+                                                               " evaluations remain";
+  if (left <= 1) text += ": give what you are surest of";
+  return text + ".";
+}
+
+std::string best_line(const ProposalRequest& request) {
+  if (request.best == nullptr) return "";
+  if (request.best->id == request.parent->id) return "It is the best so far.";
+  const std::string best = "The best so far is candidate " + std::to_string(request.best->id) +
+                           ", " + speed_text(*request.best, request);
+  return best + (best_is_another(request) ? "." : ": the same source with other knobs.");
+}
+
+}  // namespace
+
+std::string standing_text(const ProposalRequest& request) {
+  std::string text = parent_line(request);
+  for (const std::string& line :
+       {left_to_win(request), left_to_spend(request), best_line(request)}) {
+    if (!line.empty()) text += "\n" + line;
+  }
+  return text;
+}
+
+bool best_is_another(const ProposalRequest& request) {
+  return request.best != nullptr && request.best->id != request.parent->id &&
+         !SameSource(request.parent->candidate)(*request.best);
+}
+
+std::string best_text(const ProposalRequest& request) {
+  if (!request.memory || !best_is_another(request) || request.best->brief()) return "";
+  const Candidate& best = request.best->candidate;
+  return "## The best so far: candidate " + std::to_string(request.best->id) +
+         "\nTake from it what serves this change.\n\n" +
+         fenced(clip(best.source, kBestShown), language_row(best.language).fence);
+}
+
+std::string scope_text(const ProposalRequest& request) {
+  const double fraction = request.parent->diagnosis.fraction_of_ceiling;
+  const bool far = request.feedback == Feedback::kDiagnosed && fraction > 0 && fraction < kRewrite;
+  return far ? "It runs below 5 % of the speed of light: rewrite as much of it as the change needs."
+             : "Make this one change well and leave everything else alone.";
+}
+
+}  // namespace kernelpro

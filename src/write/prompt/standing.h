@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a prompt begins with: where the parent stands, what is left to win and to spend, and the
+// best source besides the parent. Pure.
+#pragma once
+
+#include <string>
+
+#include "core/proposal/proposal.h"
+
+namespace kernelpro {
+
+// The parent's result, what the speed of light leaves, the evaluations that remain, the best so
+// far. Markdown.
+std::string standing_text(const ProposalRequest& request);
+
+// Whether the best is another source than the parent, so that a writer has to see it, too.
+bool best_is_another(const ProposalRequest& request);
+
+// The best source with its heading; "" when it is the parent's, or there is none. Not with
+// `memory` off.
+std::string best_text(const ProposalRequest& request);
+
+// How much may change: one thing, or everything where the parent is far from the speed of light.
+std::string scope_text(const ProposalRequest& request);
+
+}  // namespace kernelpro
