@@ -36,6 +36,9 @@ constexpr OptionSpec kOptimizeOptions[] = {
     {"--near-ceiling", "F", "",
      "Stop when the best reaches this fraction of the ceiling: 0.95; never for a sweep."},
     {"--plateau", "N", "0", "Stop after N evaluations without improvement; 0 means never."},
+    {"--least-gain", "F", "0.005",
+     "With models: stop when the next evaluation is expected to gain less than this; 0 means "
+     "never."},
     {"--timeout", "S", "30", "Time limit for one call of a candidate, in seconds."},
     {"--seed", "N", "1", "Seed of the search's choices; inputs are drawn anew in each process."},
     {"--start", "FILE", "", "Kernel to start from instead of the task's own."},
@@ -48,7 +51,8 @@ constexpr OptionSpec kOptimizeOptions[] = {
     {"--one-call", "", "", "Ask for idea and source in one call, without a planner."},
     {"--ideas", "N", "3", "Ideas to ask for at a time, per parent."},
     {"--fixes", "N", "2", "Repair attempts for a source that failed."},
-    {"--tune", "N", "8", "Knob settings to try of each source that a writer gives; of the best, twice as many."},
+    {"--tune", "N", "8",
+     "Knob settings to try of each source that a writer gives; of the best, twice as many."},
     {"--tool-rounds", "N", "8", "Rounds of code look-ups that a model may use per answer."},
     {"--max-tokens", "N", "0", "Stop when models have used N tokens; 0 means no limit."},
     {"--max-usd", "X", "0", "Stop when models have cost X US dollars; 0 means no limit."},
@@ -56,6 +60,10 @@ constexpr OptionSpec kOptimizeOptions[] = {
     {"--feedback", "KIND", "diagnosed",
      "What writers see: the time alone, every raw metric, or the diagnosis.", false,
      "none|raw|diagnosed"},
+    {"--language", "NAME", "",
+     "What writers write; by default C++ or CUDA C++. Python (torch, triton, cute-dsl) is for "
+     "PyTorch files.",
+     false, "", dialect_names},
     {"--prompts", "DIR", "", "Folder of prompts that replace built-in ones of the same name."},
     {"--policy", "NAME", "contract", "Rules by which results are judged.", false,
      "contract|kernelbench"},
@@ -175,6 +183,7 @@ RunSettings read_run_settings(const Options& options, const Host& host) {
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.profile_each = options.flag("--profile-each");
   if (proposer_of(settings).exhaustive) read_sweep(options, &settings);
+  settings.least_gain = options.real("--least-gain");
   settings.memory = !options.flag("--no-memory");
   settings.exchange_wait_s = options.real("--exchange-wait");
   settings.include_dirs = read_include_dirs(options);

@@ -35,8 +35,8 @@ int run_models(const Options& options, const std::string& run, int count) {
   roles.ideas = std::min(roles.ideas, count);
   const bool json = options.flag("--json");
   stop_on_signals();
-  const int written = require(propose_by_models(
-      run, roles, count, make_display(display_kind(json, stdout), stdout)));
+  const int written = require(
+      propose_by_models(run, roles, count, make_display(display_kind(json, stdout), stdout)));
   if (json) {
     std::printf("%s\n", dump_json(Json{{"written", written}}).c_str());
     return 0;
@@ -71,9 +71,10 @@ int run_propose(const Options& options) {
 
 }  // namespace
 
-extern const Subcommand kPropose{"propose",
-                                 "Write requests for kernels into a run's exchange folder, or have a model "
-                                 "write the kernels; needs no GPU.",
-                                 kProposeOptions, run_propose};
+extern const Subcommand kPropose{
+    "propose",
+    "Write requests for kernels into a run's exchange folder, or have a model "
+    "write the kernels; needs no GPU.",
+    kProposeOptions, run_propose};
 
 }  // namespace kernelpro

@@ -61,6 +61,14 @@ void read_writers(const Options& options, RunSettings* settings) {
   roles.tune = small(options, "--tune", 0, 1000);
   settings->feedback =
       feedback_from_name(options.text("--feedback")).value_or(Feedback::kDiagnosed);
+  if (options.has("--language")) {
+    settings->dialect = dialect_from_name(options.text("--language"));
+    if (!settings->dialect) {
+      throw Fatal({ErrorKind::kBadInput,
+                   "there is no language " + options.text("--language") + " to write in",
+                   "choose one of " + replace_all(dialect_names(), "|", ", ")});
+    }
+  }
   if (options.has("--prompts")) settings->prompts = absolute(options.text("--prompts"));
   if (options.has("--start-from")) {
     for (const std::string& path : lines(options.text("--start-from"))) {

@@ -53,6 +53,7 @@ Result<ProposalRequest> Asking::request(const Turn& turn, std::vector<Candidate>
   ProposalRequest request;
   request.task = parts_.task;
   request.target = settings.target;
+  request.dialect = settings.dialect;
   KP_ASSIGN(request.parent, bench_.whole(turn.parent));
   if (settings.feedback != Feedback::kDiagnosed) request.parent = undiagnosed(*request.parent);
   KP_ASSIGN(request.start, bench_.whole(ledger.start()->id));

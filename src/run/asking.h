@@ -23,8 +23,8 @@ class Asking {
 
   // See run/loop.h.
   Result<std::vector<std::string>> write_requests(const std::string& folder, int count);
-  // The kernels that `proposer` writes now: stored, to be measured later. `pending`: those that wait
-  // already. Returns how many were added.
+  // The kernels that `proposer` writes now: stored, to be measured later. `pending`: those that
+  // wait already. Returns how many were added.
   Result<int> write_kernels(int count, std::vector<Candidate> pending);
 
  private:

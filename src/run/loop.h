@@ -21,9 +21,9 @@ Result<RunResult> run_loop(const LoopParts& parts);
 Result<std::vector<std::string>> write_requests(const LoopParts& parts, const std::string& folder,
                                                 int count);
 
-// Has `proposer` write until the run has up to `count` more kernels that wait for their measurement,
-// and returns how many it has been given; `station` may be null. Fails with kBadInput when nothing
-// was evaluated yet.
+// Has `proposer` write until the run has up to `count` more kernels that wait for their
+// measurement, and returns how many it has been given; `station` may be null. Fails with kBadInput
+// when nothing was evaluated yet.
 Result<int> write_kernels(const LoopParts& parts, int count);
 
 }  // namespace kernelpro

@@ -189,6 +189,31 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
   EXPECT_FALSE(propose(join(dir.path(), "nowhere"), 1));
 }
 
+// A reply's first values are seldom its best ones.
+TEST_F(LoopTest, MeasureTunesTheKnobsOfAReply) {
+  fake.landscape = [](const KnobValues& k) { return 1000 / (1 + knob(k, "V")); };
+  RunSettings settings = settings_for(run);
+  settings.proposer = "exchange";
+  settings.exchange_wait_s = 0;
+  settings.roles.tune = 8;
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings, observer));
+  EXPECT_EQ(stored_in(run).size(), 1u) << "the start is no reply";
+  const std::string text = "// idea: wider\n" + fake_task().kernel_cpp;
+  ASSERT_TRUE(write_file(join(run, "exchange/0001/reply/kernel.cpp"), text));
+  const auto measured = measure_with(fake_station(fake), run, observer);
+  ASSERT_TRUE(measured) << measured.error().text();
+  EXPECT_GE(measured->evaluations, 10) << "the start, the reply, and eight or more settings of it";
+  EXPECT_LE(measured->evaluations, 18) << "twice as many of the best";
+  const std::vector<StoredCandidate> all = stored_in(run);
+  EXPECT_EQ(all[2].known.candidate.origin.proposer, "tuner");
+  EXPECT_EQ(all[2].known.candidate.source, all[1].known.candidate.source);
+  EXPECT_GT(measured->speedup, 1.5);
+  // The budget is a source's: nothing more comes of it later.
+  const auto again = measure_with(fake_station(fake), run, observer);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->evaluations, measured->evaluations);
+}
+
 TEST_F(LoopTest, APackedRunGoesOnElsewhere) {
   RunSettings settings = settings_for(run);
   settings.proposer = "exchange";

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
+#include "run/run.h"
 #include "run/seeds.h"
 #include "run/store/settings.h"
 #include "run/store/store.h"
@@ -113,6 +114,39 @@ TEST_F(ModelRunTest, AModelThatCannotBeAskedIsFoundBeforeAnythingIsMeasured) {
   EXPECT_TRUE(contains(result.error().text(), "unheard-of")) << result.error().text();
   EXPECT_FALSE(exists(fake.log)) << "nothing was measured";
   EXPECT_FALSE(exists(run));
+}
+
+// Where there is no GPU: the models write into a run that was begun elsewhere, which measures
+// later.
+TEST_F(ModelRunTest, ModelsWriteApartFromTheMeasurement) {
+  server().script(id,
+                  Json(std::vector<Json>{rule("# Plan:", kPlan), rule("# Write:", kernel("99"), 1),
+                                         rule("# Write:", kernel("32"), 1)}));
+  const RoleSettings roles = settings.roles;
+  settings.proposer = "exchange";
+  settings.roles = {};
+  settings.exchange_wait_s = 0;
+  ASSERT_TRUE(optimize());
+  RoleSettings nobody = roles;
+  nobody.coder = "http://127.0.0.1:1/v1#nobody";
+  EXPECT_FALSE(propose_by_models(run, nobody, 1, observer));
+  const auto written = propose_by_models(run, roles, 2, observer);
+  ASSERT_TRUE(written) << written.error().text();
+  EXPECT_EQ(*written, 2);
+  EXPECT_EQ(store()->candidates()->size(), 3u);
+  EXPECT_EQ(store()->calls()->size(), 4u) << "two plans, two sources";
+  const auto measured = measure_with(fake_station(fake), run, observer);
+  ASSERT_TRUE(measured) << measured.error().text();
+  EXPECT_EQ(measured->evaluations, 3);
+  EXPECT_NEAR(measured->speedup, 32, 0.5);
+  // The one that failed promises less than the best now: another idea is worth more than its
+  // repair.
+  server().script(id,
+                  Json(std::vector<Json>{rule("# Plan:", kPlan), rule("# Write:", kernel("64"))}));
+  const auto more = propose_by_models(run, roles, 1, observer);
+  ASSERT_TRUE(more) << more.error().text();
+  EXPECT_EQ(*more, 1);
+  EXPECT_EQ(store()->calls()->back().role, ModelRole::kCoder);
 }
 
 TEST_F(ModelRunTest, PlansWritesRepairsAndWins) {

@@ -65,8 +65,7 @@ bool Planted::add_setting(std::int64_t node, std::int64_t id) {
   Node& known = nodes_[node];
   setting_of_[id] = node;
   known.settings.push_back(id);
-  const bool better =
-      known.fastest == 0 || is_faster(results_.at(id), results_.at(known.fastest));
+  const bool better = known.fastest == 0 || is_faster(results_.at(id), results_.at(known.fastest));
   if (better) known.fastest = id;
   return better;
 }

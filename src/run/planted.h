@@ -24,8 +24,8 @@ namespace kernelpro {
 // guide the search either. REQUIRES: the ledger has the candidate.
 NodeResult node_result(const Ledger& ledger, std::int64_t id, Feedback feedback);
 
-// Names a candidate's source where writers of sources are at work, whose tuned knobs are settings of
-// one node; "" where the settings themselves are what the search chooses among.
+// Names a candidate's source where writers of sources are at work, whose tuned knobs are settings
+// of one node; "" where the settings themselves are what the search chooses among.
 std::string source_of(const Known& known, const RunSettings& settings);
 
 // A run's search, planted with its candidates. Whatever a search decides depends on the candidates'
@@ -84,9 +84,9 @@ class Planted {
   std::deque<ClosedLine> expected_;
   std::multiset<std::int64_t> in_flight_;
   std::set<std::int64_t> closed_;
-  std::unordered_map<std::int64_t, NodeResult> results_;      // of every candidate
-  std::unordered_map<std::int64_t, Node> nodes_;              // by the node's id
-  std::unordered_map<std::int64_t, std::int64_t> setting_of_; // candidate -> its node
+  std::unordered_map<std::int64_t, NodeResult> results_;       // of every candidate
+  std::unordered_map<std::int64_t, Node> nodes_;               // by the node's id
+  std::unordered_map<std::int64_t, std::int64_t> setting_of_;  // candidate -> its node
   std::unordered_map<std::string, std::int64_t> by_source_;
   bool stale_ = false;  // a node has become faster since it was planted
 };

@@ -28,9 +28,9 @@ struct RecordedPrompts : ::testing::Test {
 
   // The request about `parent`, once the first `evaluated` candidates have results.
   void open(const std::string& name, std::int64_t parent, int evaluated, bool anew = false) {
-    const auto store = Store::open(
-        std::string(KERNELPRO_SOURCE_DIR) + "/results/exchange/" + name + ".jsonl",
-        Store::Mode::kRead);
+    const auto store =
+        Store::open(std::string(KERNELPRO_SOURCE_DIR) + "/results/exchange/" + name + ".jsonl",
+                    Store::Mode::kRead);
     ASSERT_TRUE(store) << store.error().text();
     auto whole = (*store)->whole();
     ASSERT_TRUE(whole) << whole.error().text();
@@ -76,8 +76,7 @@ struct RecordedPrompts : ::testing::Test {
 };
 
 void expect_golden(const std::string& name, const std::string& text) {
-  const std::string path =
-      std::string(KERNELPRO_SOURCE_DIR) + "/docs/prompts/" + name + ".md";
+  const std::string path = std::string(KERNELPRO_SOURCE_DIR) + "/docs/prompts/" + name + ".md";
   if (std::getenv("KERNELPRO_REFRESH") != nullptr) {
     ASSERT_TRUE(make_dirs(std::string(KERNELPRO_SOURCE_DIR) + "/docs/prompts"));
     ASSERT_TRUE(write_file(path, text));
@@ -117,11 +116,11 @@ TEST_F(RecordedPrompts, WhatMattersComesFirst) {
   open("conv2d_relu_maxpool", 7, 7, true);
   const std::string text = exchange_prompt(request, "0006", prompts);
   std::size_t last = 0;
-  for (const char* part : {"## Where it stands", "Left to win: ", "53 evaluations remain",
-                           "The best so far is candidate 6", "## Diagnosis", "Where the time goes",
-                           "## What to try this time", "## What was tried", "## What it computes",
-                           "## The rules", "## What to return", "## The machine",
-                           "## What fast kernels do"}) {
+  for (const char* part :
+       {"## Where it stands", "Left to win: ", "53 evaluations remain",
+        "The best so far is candidate 6", "## Diagnosis", "Where the time goes",
+        "## What to try this time", "## What was tried", "## What it computes", "## The rules",
+        "## What to return", "## The machine", "## What fast kernels do"}) {
     const std::size_t at = text.find(part);
     ASSERT_NE(at, std::string::npos) << part << " is missing";
     EXPECT_GT(at, last) << part;

@@ -180,6 +180,34 @@ Result<RunResult> go_on(const StationMaker& maker, const Stored& run, const Obse
             own_ms, record_of(run.header), facts_of(run.header), only_replies);
 }
 
+// Whether anybody writes, and writes what this task and target can run.
+Result<void> check_dialect(const Task& task, const RunSettings& settings) {
+  if (!settings.dialect) return {};
+  const DialectRow& row = dialect_row(*settings.dialect);
+  const LanguageRow& language = language_row(row.language);
+  const std::string name(row.name);
+  if (!proposer_of(settings).writes_sources) {
+    return fail(ErrorKind::kBadInput,
+                "--language " + name + " is for writers, and the " + settings.proposer +
+                    " writes no sources",
+                "name a writer: --model, --proposer exchange");
+  }
+  if (language.target != settings.target) {
+    return fail(
+        ErrorKind::kBadInput,
+        std::string(row.title) + " runs on the " + std::string(target_name(language.target)) +
+            " target alone",
+        "choose another --language, or --target " + std::string(target_name(language.target)));
+  }
+  if (language.in_python && !task.module) {
+    return fail(ErrorKind::kBadInput,
+                std::string(row.title) + " takes the place of a PyTorch module, and " + task.name +
+                    " has none",
+                "optimize a PyTorch file, or choose --language cuda");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
@@ -198,6 +226,7 @@ Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
                     " has no kernel",
                 "give one with --start FILE, or let a writer begin: --model, --proposer exchange");
   }
+  KP_TRY(check_dialect(task, settings));
   if (proposer.exhaustive) {
     KP_ASSIGN(const auto knobs, parse_knobs(start.source));
     KP_TRY(sweep_size(knobs));
@@ -270,6 +299,7 @@ Result<RunResult> measure_with(const StationMaker& maker, const std::string& dir
   settings.max_seconds = 0;
   settings.near_ceiling = 1e9;
   settings.plateau = 0;
+  settings.least_gain = 0;
   return go_on(maker, run, observer, nullptr, true);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "run/proposers.h"
 #include "run/store/winner.h"
 
 namespace kernelpro {
@@ -14,6 +15,9 @@ std::unique_ptr<Stopper> make_stopper(const RunSettings& settings) {
   all.push_back(stop_after_evaluations(settings.max_evaluations));
   all.push_back(stop_after_seconds(settings.max_seconds));
   all.push_back(stop_at_plateau(settings.plateau));
+  if (proposer_of(settings).asks_models) {
+    all.push_back(stop_when_little_is_expected(settings.least_gain));
+  }
   return first_of(std::move(all));
 }
 

@@ -342,6 +342,31 @@ TEST(Mcts, WhatIsOpenIsFoundToTheLast) {
   EXPECT_GT(open, 100u);
 }
 
+TEST(Stoppers, LittleIsExpected) {
+  Standing s;
+  s.has_correct = true;
+  s.fraction_of_ceiling = 0.9;
+  const auto stopper = stop_when_little_is_expected(0.005);
+  s.since_best = 2;
+  EXPECT_FALSE(stopper->reason(s)) << "too early";
+  s.since_best = 8;
+  EXPECT_FALSE(stopper->reason(s));
+  s.since_best = 10;
+  EXPECT_TRUE(stopper->reason(s));
+  s.fraction_of_ceiling = 0.5;
+  EXPECT_FALSE(stopper->reason(s)) << "much is left";
+  EXPECT_NEAR(*expected_gain(s), 1.0 / 24, 1e-9);
+  s.fraction_of_ceiling = 0.9;
+  s.ceiling_disturbed = true;
+  EXPECT_FALSE(stopper->reason(s));
+  s.ceiling_disturbed = false;
+  s.fraction_of_ceiling = 0;
+  EXPECT_FALSE(stopper->reason(s)) << "the ceiling is not known";
+  s.fraction_of_ceiling = 1.5;
+  EXPECT_FALSE(stopper->reason(s)) << "it is wrong";
+  EXPECT_FALSE(stop_when_little_is_expected(0)->reason(s));
+}
+
 TEST(Stoppers, EachHasItsReason) {
   Standing s;
   s.evaluations = 10;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/stoppers.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "base/text.h"
@@ -51,6 +52,28 @@ std::unique_ptr<Stopper> stop_near_ceiling(double fraction) {
     if (s.ceiling_disturbed || s.fraction_of_ceiling > kBeyondCeiling) return std::nullopt;
     return "the best runs at " + percent(s.fraction_of_ceiling) +
            " of the measured ceiling (limit " + percent(fraction) + ")";
+  });
+}
+
+std::optional<double> expected_gain(const Standing& s) {
+  if (!s.has_correct || s.ceiling_disturbed) return std::nullopt;
+  if (s.fraction_of_ceiling <= 0 || s.fraction_of_ceiling > kBeyondCeiling) return std::nullopt;
+  const double left = std::max(0.0, 1 / s.fraction_of_ceiling - 1);
+  return left / 2 / (s.since_best + 2);
+}
+
+std::unique_ptr<Stopper> stop_when_little_is_expected(double least) {
+  return stopper([least](const Standing& s) -> std::optional<std::string> {
+    const std::optional<double> expected = expected_gain(s);
+    // The first evaluations say nothing about what a writer can do.
+    constexpr int kFirst = 5;
+    if (least <= 0 || !expected || *expected >= least || s.since_best < kFirst) {
+      return std::nullopt;
+    }
+    return "the next evaluation is expected to gain " + percent(*expected) + " (limit " +
+           percent(least) + "): the best runs at " + percent(s.fraction_of_ceiling) +
+           " of the measured ceiling, and the last " + std::to_string(s.since_best) +
+           " evaluations found nothing better";
   });
 }
 

@@ -31,6 +31,13 @@ std::unique_ptr<Stopper> stop_after_seconds(double most);
 // A ceiling that was measured under other load, or beaten by more than kBeyondCeiling
 // (core/machine/machine.h), never stops a run: it is no measure of what is left to win.
 std::unique_ptr<Stopper> stop_near_ceiling(double fraction);
+// For writers that cost: ends a run when the next evaluation is expected to gain less than `least`
+// (0.005 is 0.5 %). Expected is half of what the speed of light leaves, times the chance of a new
+// best after as many evaluations without one (Laplace's rule of succession). Never where the
+// ceiling is no measure of what is left.
+std::unique_ptr<Stopper> stop_when_little_is_expected(double least);
+// The same for display and tests; nullopt: not known.
+std::optional<double> expected_gain(const Standing& standing);
 std::unique_ptr<Stopper> stop_at_plateau(int evaluations_without_better);
 // Returns the reason of the first stopper, in order, that has one.
 std::unique_ptr<Stopper> first_of(std::vector<std::unique_ptr<Stopper>> stoppers);

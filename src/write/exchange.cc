@@ -90,7 +90,7 @@ Result<Proposal> Exchange::read_reply(const std::string& name, const std::string
                                   [&](const ExchangeRequest& each) { return each.name == name; });
   if (asked == requests_.end()) return unknown_request(name);
   KP_ASSIGN(auto reply, read_file(join(join(path_of(name), "reply"), file), kMostBytes));
-  const Language language = native_language(request.target).language;
+  const Language language = wanted_dialect(request).language;
   KP_ASSIGN(auto source, source_of_reply(reply, language));
   KP_ASSIGN(auto knobs, parse_knobs(source, reserved_names(*request.task)));
   Proposal proposal;
@@ -136,7 +136,8 @@ int Exchange::collect(const ProposalRequest& request, const WriterSink& give) {
   int count = 0;
   std::set<std::string> given;  // to be measured
   for (const Candidate& each : request.pending) given.insert(each.content_hash());
-  const std::string suffix = "." + std::string(native_language(request.target).extension);
+  const LanguageRow& written = language_row(wanted_dialect(request).language);
+  const std::string suffix = "." + std::string(written.extension);
   for (const std::string& name : list_dir(settings_.folder)) {
     const std::string folder = path_of(name);
     for (const std::string& file : list_dir(join(folder, "reply"))) {
@@ -183,7 +184,8 @@ Result<void> Exchange::propose(const ProposalRequest& request, const WriterSink&
   const double started = real_clock().now_s();
   while (collect(request, give) == 0) {
     // Before anybody is asked: the next request then builds on tuned sources.
-    KP_ASSIGN(const int tuned, tune_written(request, settings_.tune, Tuned::kWritten, *tuner_, give));
+    KP_ASSIGN(const int tuned,
+              tune_written(request, settings_.tune, Tuned::kWritten, *tuner_, give));
     if (tuned > 0) return {};
     if (!settings_.write) {
       finished_ = refused_.empty() ? "every reply was measured"

@@ -26,8 +26,9 @@
 #include "write/prompt/recall.h"
 #include "write/prompt/reply.h"
 #include "write/proposer.h"
-#include "write/talk.h"
 #include "write/repairs.h"
+#include "write/run_tools.h"
+#include "write/talk.h"
 #include "write/tuner/tuner.h"
 #include "write/tuning.h"
 #include "write/waiting.h"
@@ -237,7 +238,8 @@ void ModelProposer::repair(const ProposalRequest& request) {
 
 // A few settings of a source with uncertain numbers cost less than another idea.
 Result<void> ModelProposer::tune(const ProposalRequest& request) {
-  KP_ASSIGN(const int given, tune_written(request, roles_.tune, Tuned::kWrittenAndParent, *tuner_, *sink_));
+  KP_ASSIGN(const int given,
+            tune_written(request, roles_.tune, Tuned::kWrittenAndParent, *tuner_, *sink_));
   given_ += given;
   return {};
 }
@@ -371,7 +373,7 @@ std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
   };
   Proposal proposal;
   Candidate& candidate = proposal.candidate;
-  candidate.language = native_language(about.target).language;
+  candidate.language = wanted_dialect(about).language;
   auto source = source_of_reply(call.reply, candidate.language);
   if (!source)
     return refuse(CallOutcome::kNoCode, source.error().message + ": " + source.error().next);
@@ -423,6 +425,8 @@ Told ModelProposer::ask(const Job& job, const std::string& text, int max_tokens)
   question.user = job.user;
   question.max_tokens = max_tokens;
   question.tools = &tools_;
+  const RunTools run_tools(job.about);
+  question.run_tools = &run_tools;
   question.rounds = roles_.tool_rounds;
   question.cancelled = settings_.cancelled;
   question.temperature = job.about.temperature;

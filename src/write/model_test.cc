@@ -88,6 +88,8 @@ struct ModelTest : ::testing::Test {
     request.task = &t;
     request.parent = shared(all[parent]);
     set_history(all, 1, &request);
+    request.target = target;
+    request.dialect = dialect;
     request.task_header = "#define N 65536\n";
     request.wanted = wanted;
     request.implementations = implementations;
@@ -106,6 +108,8 @@ struct ModelTest : ::testing::Test {
   static std::string name_of(const Proposal& proposal) {
     return proposal.writing ? proposal.writing->request : "";
   }
+  TargetKind target = TargetKind::kCpu;
+  std::optional<Dialect> dialect;
   int implementations = 1;
   std::optional<double> temperature;
   // As the run adds a measured candidate; us 0: it does not compile.
@@ -441,6 +445,19 @@ TEST_F(ModelTest, WhatIsPaidIsNotAskedAgain) {
   const auto repaired = propose();
   ASSERT_EQ(repaired.size(), 1u);
   EXPECT_EQ(calls.at(0).request, "0002.1");
+}
+
+TEST_F(ModelTest, WritesInTheLanguageThatWasChosen) {
+  settings.roles.ideas = 1;
+  settings.roles.one_call = true;
+  script({rule("# Write:",
+               "```python\n# idea: in Triton\nimport torch\n\n\nclass ModelNew(torch.nn.Module):\n"
+               "    def forward(self, x):\n        return x\n```\n")});
+  target = TargetKind::kCuda;
+  dialect = Dialect::kTriton;
+  const auto written = propose(1);
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_EQ(written[0].candidate.language, Language::kPython);
 }
 
 TEST_F(ModelTest, TheTunerMovesTheKnobsOfASourceFirst) {

@@ -2,8 +2,10 @@
 // Which proposer writes, and its inputs.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "core/candidate/dialect.h"
 #include "core/proposal/proposal.h"
 #include "write/roles.h"
 #include "write/tuner/tuner.h"
@@ -16,8 +18,9 @@ struct WriterSettings {
   double exchange_wait_s = 3600;
   RoleSettings roles;  // for models; their budgets also act as stoppers
   Feedback feedback = Feedback::kDiagnosed;
-  std::string prompts;  // folder of prompts that replace the embedded ones; "" = none
-  bool memory = true;   // false: a writer sees only the parent, not what else was tried
+  std::string prompts;             // folder of prompts that replace the embedded ones; "" = none
+  std::optional<Dialect> dialect;  // to write in; none: the target's own language
+  bool memory = true;              // false: a writer sees only the parent, not what else was tried
 };
 
 }  // namespace kernelpro

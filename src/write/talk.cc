@@ -27,7 +27,16 @@ void count(const Usage& usage, const std::optional<double>& cost, int attempts, 
 
 class Lookups {
  public:
-  explicit Lookups(CodeTools* tools) : tools_(tools) {}
+  Lookups(CodeTools* tools, const RunTools* run_tools) : tools_(tools), run_tools_(run_tools) {}
+
+  std::vector<ToolSpec> specs() const {
+    std::vector<ToolSpec> all;
+    if (tools_ != nullptr && !tools_->libraries().empty()) all = tools_->specs();
+    if (run_tools_ != nullptr) {
+      all.insert(all.end(), run_tools_->specs().begin(), run_tools_->specs().end());
+    }
+    return all;
+  }
 
   // Every call gets a result, or the API would reject the conversation.
   std::vector<ToolResult> answer(const std::vector<ToolCall>& calls, bool last, Said* said) {
@@ -55,13 +64,22 @@ class Lookups {
     if (answered_ >= kMostAnswered) {
       return refuse("The look-ups have used up the available space. Answer now.");
     }
-    CodeTools::Answered answered = tools_->call(call.name, call.arguments);
+    CodeTools::Answered answered = ask(call);
     ++said->usage.tools[answered.unknown ? "unknown" : answered.failed ? "refused" : call.name];
     answered_ += answered.text.size();
     return answered;
   }
 
+  CodeTools::Answered ask(const ToolCall& call) {
+    if (run_tools_ != nullptr && run_tools_->has(call.name)) {
+      return run_tools_->call(call.name, call.arguments);
+    }
+    if (tools_ != nullptr) return tools_->call(call.name, call.arguments);
+    return {"There is no such tool.", true, true};
+  }
+
   CodeTools* tools_;
+  const RunTools* run_tools_;
   std::set<std::pair<std::string, std::string>> asked_;
   std::size_t answered_ = 0;
 };
@@ -74,11 +92,11 @@ Said talk(ChatClient& client, const Talk& question) {
   request.messages.push_back({Speaker::kUser, question.user, {}, {}});
   request.max_tokens = question.max_tokens;
   request.temperature = question.temperature;
-  const bool tools = question.tools != nullptr && !question.tools->libraries().empty();
-  if (tools) request.tools = question.tools->specs();
+  Lookups lookups(question.tools, question.run_tools);
+  request.tools = lookups.specs();
+  const bool tools = !request.tools.empty();
   CallOptions options;
   options.cancelled = question.cancelled;
-  Lookups lookups(question.tools);
   Said said;
   for (int round = 0;; ++round) {
     ChatResult result = client.complete(request, options);

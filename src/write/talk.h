@@ -9,6 +9,7 @@
 #include "write/calls.h"
 #include "write/code_tools.h"
 #include "write/model/client.h"
+#include "write/run_tools.h"
 
 namespace kernelpro {
 
@@ -16,9 +17,10 @@ struct Talk {
   std::string system;  // the same for all questions of a run, until ceilings improve
   std::string user;
   int max_tokens = 16000;
-  std::optional<double> temperature;  // none: the model's own
-  CodeTools* tools = nullptr;         // null or without libraries: no tools are offered
-  int rounds = 8;                     // of look-ups; the model learns when they run out
+  std::optional<double> temperature;    // none: the model's own
+  CodeTools* tools = nullptr;           // null or without libraries: no tools are offered
+  const RunTools* run_tools = nullptr;  // null: none
+  int rounds = 8;                       // of look-ups; the model learns when they run out
   std::function<bool()> cancelled;
 };
 

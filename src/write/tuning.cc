@@ -18,9 +18,9 @@ constexpr double kInReach = 1.5;
 constexpr int kLastEvaluations = 2;  // which only the best may have
 
 struct Source {
-  KnownPtr fastest;   // of its correct settings
+  KnownPtr fastest;  // of its correct settings
   bool written = false;
-  int tried = 0;      // settings, whatever became of them, and pending ones
+  int tried = 0;  // settings, whatever became of them, and pending ones
 };
 
 bool is_written(const Known& known, const ProposalRequest& request, Tuned which) {

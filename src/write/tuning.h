@@ -13,7 +13,8 @@ namespace kernelpro {
 // best, twice as many of the best itself, a quarter of any other.
 int tuning_budget(const ProposalRequest& request, const Known& fastest, int each);
 
-// Which sources are tuned: those that a writer gave, or also the request's parent, whoever wrote it.
+// Which sources are tuned: those that a writer gave, or also the request's parent, whoever wrote
+// it.
 enum class Tuned { kWritten, kWrittenAndParent };
 
 // Asks the tuner for the next settings of a source that has had fewer than its budget, the fastest

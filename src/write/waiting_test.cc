@@ -26,7 +26,9 @@ TEST(Waiting, TellsUntilTheAnswerIsThere) {
 
 TEST(Waiting, AnAnswerInTimeIsNoWait) {
   std::atomic<int> told{0};
-  { const Waiting waiting([&](double) { ++told; }, 3600, 3600); }
+  {
+    const Waiting waiting([&](double) { ++told; }, 3600, 3600);
+  }
   EXPECT_EQ(told, 0);
 }
 

@@ -35,6 +35,10 @@ double drift_between(const Known& before, const Known& after) {
   return comparable_us(before) / comparable_us(after) * now / then;
 }
 
+const DialectRow& wanted_dialect(const ProposalRequest& request) {
+  return request.dialect ? dialect_row(*request.dialect) : native_dialect(request.target);
+}
+
 std::string content_hash(const Known& known) {
   return known.brief() ? known.content_hash : known.candidate.content_hash();
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/candidate/candidate.h"
+#include "core/candidate/dialect.h"
 #include "core/evaluation/evaluation.h"
 #include "core/evidence/evidence.h"
 #include "core/finding/finding.h"
@@ -89,6 +90,7 @@ struct ProposalRequest {
   std::uint64_t seed = 0;   // the run's
   // Of the run's budget, this request's included; none: there is no such limit.
   std::optional<int> evaluations_left;
+  std::optional<Dialect> dialect;  // to write in; none: the target's own language
   int wanted = 1;
   int implementations = 1;            // sources per idea of a planner, out of `wanted`
   std::optional<double> temperature;  // for models; none: as their names specify
@@ -98,6 +100,8 @@ struct ProposalRequest {
   std::optional<Machine> machine;    // where candidates run; none: unknown
   std::optional<Evidence> evidence;  // about the parent, with kRaw
 };
+
+const DialectRow& wanted_dialect(const ProposalRequest& request);
 
 // A writer's prompt and reply, verbatim: kept with the candidate.
 struct Writing {

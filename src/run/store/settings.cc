@@ -54,6 +54,7 @@ std::string settings_to_json(const RunSettings& s) {
                   {"max_seconds", s.max_seconds},
                   {"near_ceiling", s.near_ceiling},
                   {"plateau", s.plateau},
+                  {"least_gain", s.least_gain},
                   {"timeout_s", station["timeout_s"]},
                   {"exchange_wait_s", s.exchange_wait_s},
                   {"objective", station["objective"]},
@@ -71,6 +72,7 @@ std::string settings_to_json(const RunSettings& s) {
                   {"roles", roles_json(s.roles)},
                   {"feedback", feedback_name(s.feedback)},
                   {"prompts", s.prompts},
+                  {"language", s.dialect ? dialect_row(*s.dialect).name : ""},
                   {"start_from", s.start_from}};
   return dump_json(j);
 }
@@ -92,6 +94,7 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.max_seconds = j.value("max_seconds", s.max_seconds);
     s.near_ceiling = j.value("near_ceiling", s.near_ceiling);
     s.plateau = j.value("plateau", s.plateau);
+    s.least_gain = j.value("least_gain", s.least_gain);
     s.exchange_wait_s = j.value("exchange_wait_s", s.exchange_wait_s);
     s.record = j.value("record", s.record);
     s.facts = j.value("facts", s.facts);
@@ -99,6 +102,7 @@ std::optional<RunSettings> settings_from_json(const std::string& text) {
     s.roles = roles_from_json(JsonReader(j).object("roles"));
     s.feedback = feedback_from_name(j.value("feedback", "")).value_or(s.feedback);
     s.prompts = j.value("prompts", s.prompts);
+    s.dialect = dialect_from_name(j.value("language", ""));
     s.start_from = j.value("start_from", s.start_from);
     return s;
   } catch (const json::exception&) {

@@ -21,7 +21,10 @@ struct RunSettings : StationSettings, WriterSettings {
   int max_evaluations = 60;
   double max_seconds = 600;
   double near_ceiling = 0.95;  // stop when the best is this close to the measured ceiling
-  int plateau = 0;             // evaluations without improvement; 0: off
+  // With models: stop when the next evaluation is expected to gain less (search/stoppers.h); 0:
+  // off.
+  double least_gain = 0.005;
+  int plateau = 0;  // evaluations without improvement; 0: off
   // Runs and task folders whose best or kernel is evaluated first and built on.
   std::vector<std::string> start_from;
   // File with the record of how findings worked out: it ranks findings, and every step is added to

@@ -159,12 +159,30 @@ std::string feedback_text(const ProposalRequest& request) {
   return change.empty() ? diagnosis : change + "\n" + diagnosis;
 }
 
+// The rules for a language and the form within it, and its header where it includes one.
+void fill_rules(const DialectRow& dialect, const Prompts& prompts, PromptFields* fields) {
+  const LanguageRow& row = language_row(dialect.language);
+  for (const std::string_view form : {row.forms, dialect.contract}) {
+    if (form.empty()) continue;
+    (*fields)["forms"] += std::string(trim(prompts.fill(std::string(form), *fields))) + "\n";
+  }
+  (*fields)["rules"] = prompts.fill(row.in_python ? "module" : "rules", *fields);
+  if (row.in_python) {
+    fields->erase("compile");
+    return;
+  }
+  (*fields)["include"] = "; they include the generated header `task.h`, which is beside this file";
+  (*fields)["header_section"] = "## task.h\nAs generated for the largest timed case:\n\n" +
+                                fenced((*fields)["header"], "cpp");
+}
+
 }  // namespace
 
 PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompts) {
   const Known& parent = *request.parent;
   const LanguageRow& written = language_row(parent.candidate.language);
-  const LanguageRow& wanted = native_language(request.target);
+  const DialectRow& dialect = wanted_dialect(request);
+  const LanguageRow& wanted = language_row(dialect.language);
   PromptFields fields = {
       {"task", request.task->name},
       {"summary", request.task->summary},
@@ -182,7 +200,7 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
       {"diagnosis", feedback_text(request)},
       {"tried", tried_text(request)},
       {"memory", memory_text(request)},
-      {"language", std::string(wanted.title)},
+      {"language", std::string(dialect.title)},
       {"entry", std::string(wanted.signature)},
       {"contract", contract(*request.task)},
       {"cases", cases(*request.task, request.target)},
@@ -194,10 +212,7 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
   if (parent.evaluation.correct() == nullptr) {
     fields["cures"] = cures_text(request, failure_text(parent.evaluation.outcome));
   }
-  if (!wanted.forms.empty()) {
-    fields["forms"] = std::string(trim(prompts.fill(std::string(wanted.forms), fields))) + "\n";
-  }
-  fields["rules"] = prompts.fill("rules", fields);
+  fill_rules(dialect, prompts, &fields);
   shorten_parts(&fields);
   return fields;
 }
@@ -222,33 +237,11 @@ std::string task_prompt(const PromptFields& fields, const Prompts& prompts,
   return prompts.fill("task", all);
 }
 
-std::string outcome_text(const Outcome& outcome, const std::string& end, std::size_t most) {
-  const std::string summary = printable(outcome_summary(outcome));
-  const std::size_t line_end = std::min(summary.find('\n'), summary.size());
-  const std::string_view rest = trim(std::string_view(summary).substr(line_end));
-  const std::string first = clip(summary.substr(0, line_end), most) + end;
-  return rest.empty() ? first : first + "\n" + std::string(trim(fenced(clip(rest, most))));
-}
-
-std::string failure_text(const Outcome& outcome) {
-  std::string text = outcome_text(outcome, "", kFailureShown) + "\n";
-  std::string more;
-  if (const auto* failed = std::get_if<CompileError>(&outcome)) {
-    text = "It does not compile:\n";
-    more = failed->log;
-  } else if (const auto* crashed = std::get_if<Crashed>(&outcome)) {
-    more = crashed->output;
-  }
-  if (trim(more).empty()) return text;
-  return text + "\n" + fenced(clip(printable(more), kFailureShown));
-}
-
 std::string result_text(const Known& known, const ProposalRequest& request) {
   std::string text = "# Candidate " + std::to_string(known.id) + ": " +
                      outcome_text(known.evaluation.outcome, "", kFailureShown) + "\n";
   if (known.evaluation.correct() != nullptr) {
-    text +=
-        "\n" + speed_text(known, request) + ".\n";
+    text += "\n" + speed_text(known, request) + ".\n";
     if (request.feedback == Feedback::kDiagnosed) {
       const std::string change = last_change(known, request.history);
       text += (change.empty() ? "" : "\n" + change) + "\n" + diagnosis_to_text(known.diagnosis);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/proposal/proposal.h"
+#include "write/prompt/outcome_text.h"
 #include "write/prompt/prompts.h"
 
 namespace kernelpro {
@@ -30,11 +31,5 @@ std::string contract_text(const Task& task);
 
 // The result of a candidate of the history, for its writer: outcome, speed, diagnosis.
 std::string result_text(const Known& known, const ProposalRequest& request);
-// An outcome as a sentence that ends with `end`. Lines after the first, which may be a candidate's
-// own words, follow in a block. Each part has about `most` bytes. Markdown, without a last line
-// end.
-std::string outcome_text(const Outcome& outcome, const std::string& end, std::size_t most);
-// Why a candidate failed, for the model that repairs it. Markdown.
-std::string failure_text(const Outcome& outcome);
 
 }  // namespace kernelpro

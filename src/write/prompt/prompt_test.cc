@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "write/prompt/parts.h"
 #include "write/prompt/recall.h"
 #include "write/testing.h"
 
@@ -136,6 +137,84 @@ TEST_F(PromptTest, BothFormsOfACudaKernelAreTold) {
   for (const char* told : {"cudaStream_t stream)`", "KP_LAUNCH(", "kp::tensor_map("}) {
     EXPECT_TRUE(contains(cuda, told)) << told;
   }
+}
+
+// The rules follow what is written, and a Python file has no task.h.
+TEST_F(PromptTest, RulesFollowTheLanguage) {
+  request.target = TargetKind::kCuda;
+  const auto told = [&](Dialect dialect) {
+    request.dialect = dialect;
+    return exchange_prompt(request, "1", prompts) +
+           task_prompt(prompt_fields(request, prompts), prompts, "");
+  };
+  const std::string cute = told(Dialect::kCute);
+  EXPECT_TRUE(contains(cute, "cute/tensor.hpp") && contains(cute, "KP_LAUNCH("));
+  EXPECT_TRUE(contains(told(Dialect::kPlan), "no `launch` function"));
+  for (const Dialect dialect : {Dialect::kTriton, Dialect::kCuteDsl, Dialect::kTorch}) {
+    const std::string text = told(dialect);
+    EXPECT_TRUE(contains(text, "ModelNew")) << text;
+    EXPECT_TRUE(contains(text, "`*.py`")) << text;
+    EXPECT_FALSE(contains(text, "KP_LAUNCH")) << text;
+    EXPECT_FALSE(contains(text, "task.h")) << text;
+  }
+  EXPECT_TRUE(contains(told(Dialect::kTriton), "triton.jit"));
+  EXPECT_FALSE(contains(told(Dialect::kCuda), "cute/"));
+}
+
+TEST_F(PromptTest, APartMayNotPassItsLength) {
+  const std::string code = "```cpp\n" + std::string(300, 'x') + "\nint y;\n```\n";
+  const std::string shown = shortened_part(code, 312);
+  EXPECT_TRUE(contains(shown, "```\n(")) << "a fence that was open is closed: " << shown;
+  EXPECT_TRUE(contains(shown, "bytes more are left out"));
+  EXPECT_EQ(shortened_part(code, 1000), code);
+  for (int i = 0; i < 30; ++i) all.push_back(known(4 + i, {}, 50));
+  for (std::size_t i = 3; i < all.size(); ++i) {
+    all[i].candidate.source += "// " + std::to_string(i) + "\n";
+    all[i].candidate.origin.idea = std::string(900, 'w');
+  }
+  set_history(all, 2, &request);
+  const PromptFields fields = prompt_fields(request, prompts);
+  for (const PartLimit& limit : part_limits()) {
+    const auto field = fields.find(std::string(limit.field));
+    if (field == fields.end()) continue;
+    EXPECT_LE(field->second.size(), limit.bytes + 100) << limit.field;
+  }
+}
+
+TEST_F(PromptTest, AnotherSourceIsShownWhereItIsTheBest) {
+  all[0].candidate.source += "// the best of all\n";
+  all[0].evaluation = known(1, {}, 20).evaluation;
+  request.parent = shared(all[1]);
+  set_history(all, 1, &request);
+  request.evaluations_left = 1;
+  const std::string text = filled("coder");
+  EXPECT_TRUE(contains(text, "## The best so far: candidate 1")) << text;
+  EXPECT_TRUE(contains(text, "// the best of all"));
+  EXPECT_TRUE(contains(text, "One evaluation remains"));
+  EXPECT_TRUE(contains(text, "leave everything else alone"));
+  all[1].diagnosis.fraction_of_ceiling = 0.04;
+  request.parent = shared(all[1]);
+  EXPECT_TRUE(contains(filled("coder"), "rewrite as much of it"));
+  request.memory = false;
+  EXPECT_FALSE(contains(filled("coder"), "// the best of all"));
+}
+
+TEST_F(PromptTest, AFolderTasksReferenceIsTold) {
+  t.reference_cpp = "// the definition\nvoid reference() {}\n";
+  EXPECT_TRUE(contains(filled("exchange"), "// the definition"));
+  t.reference_cu = "// on the device\nvoid reference() {}\n";
+  request.target = TargetKind::kCuda;
+  EXPECT_TRUE(contains(filled("exchange"), "// on the device"));
+}
+
+// "In function ..." comes before it in a compiler's log.
+TEST_F(PromptTest, AFailureIsToldByItsFirstError) {
+  all[2].evaluation.outcome = CompileError{"k.cpp: In function 'f':\nk.cpp:7:3: error: no x\n"};
+  all[2].candidate.source += "// broken\n";
+  set_history(all, 2, &request);
+  const std::string text = filled("planner");
+  EXPECT_TRUE(contains(text, "=> does not compile: k.cpp:7:3: error: no x\n")) << text;
+  EXPECT_FALSE(contains(text, "In function"));
 }
 
 TEST_F(PromptTest, WhatStaysTheSameComesFirstAndStaysTheSame) {

@@ -9,15 +9,15 @@
 #include "core/candidate/knobs.h"
 #include "core/candidate/language.h"
 #include "core/machine/machine.h"
-#include "write/prompt/prompt.h"
+#include "write/prompt/outcome_text.h"
 #include "write/prompt/tried.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kFailureShown = 4000;
-constexpr std::size_t kLogShown = 1500;
+constexpr std::size_t kStandingFailure = 4000;
+constexpr std::size_t kStandingLog = 1500;
 constexpr std::size_t kBestShown = 16000;
 // Below this share of the speed of light a kernel's structure is the problem, not one of its parts.
 constexpr double kRewrite = 0.05;
@@ -38,9 +38,9 @@ std::string parent_line(const ProposalRequest& request) {
   std::string text = "Candidate " + std::to_string(parent.id) + ": ";
   const bool correct = parent.evaluation.correct() != nullptr;
   text += correct ? "correct, " + speed_text(parent, request) + "." + as_measured(parent)
-                  : outcome_text(parent.evaluation.outcome, ".", kFailureShown);
+                  : outcome_text(parent.evaluation.outcome, ".", kStandingFailure);
   if (const auto* failed = std::get_if<CompileError>(&parent.evaluation.outcome)) {
-    text += "\n" + std::string(trim(fenced(clip(printable(failed->log), kLogShown))));
+    text += "\n" + std::string(trim(fenced(clip(printable(failed->log), kStandingLog))));
   }
   if (!parent.candidate.knobs.empty()) {
     text += "\nIt ran with " + knobs_to_text(parent.candidate.knobs) +
@@ -68,8 +68,8 @@ std::string left_to_win(const ProposalRequest& request) {
 std::string left_to_spend(const ProposalRequest& request) {
   if (!request.evaluations_left) return "";
   const int left = *request.evaluations_left;
-  std::string text = left == 1 ? "One evaluation remains" : std::to_string(left) +
-                                                               " evaluations remain";
+  std::string text =
+      left == 1 ? "One evaluation remains" : std::to_string(left) + " evaluations remain";
   if (left <= 1) text += ": give what you are surest of";
   return text + ".";
 }

@@ -12,8 +12,8 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::string_view kMore[] = {"larger", "more", "deeper", "wider", "longer", "several",
-                                      "bigger", "eight", "multiple"};
+constexpr std::string_view kMore[] = {"larger",  "more",   "deeper", "wider",   "longer",
+                                      "several", "bigger", "eight",  "multiple"};
 constexpr std::string_view kLess[] = {"smaller", "less", "fewer", "shorter", "shallower"};
 // "Give each block more or fewer rows".
 constexpr std::string_view kBothWays = "more or fewer";

@@ -155,9 +155,9 @@ class Moves {
     return text;
   }
 
-  // The finding that a change of one knob answers, in the direction that it prescribes, whatever the
-  // reason for the change: it counts in the record of findings. Empty: none, or several knobs move
-  // at once.
+  // The finding that a change of one knob answers, in the direction that it prescribes, whatever
+  // the reason for the change: it counts in the record of findings. Empty: none, or several knobs
+  // move at once.
   FindingRef answered(const Move& move) const {
     int changed = -1;
     for (std::size_t k = 0; k < knobs_.size(); ++k) {
