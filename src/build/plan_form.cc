@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/text.h"
@@ -57,6 +58,8 @@ struct Step {
 
 using Refused = tl::unexpected<std::string>;
 
+constexpr std::size_t kMostRelocations = 100'000;
+
 class PlanReader {
  public:
   PlanReader(const Elf& elf, int tensors, bool has_workspace)
@@ -70,7 +73,15 @@ class PlanReader {
     strings_ = elf_.section(static_cast<std::size_t>(symbols)).sh_link;
     data_ = elf_.content(static_cast<std::size_t>(data));
     const int relocations = elf_.find(".rela.nv.global.init");
-    if (relocations >= 0) relocations_ = elf_.content(static_cast<std::size_t>(relocations));
+    if (relocations >= 0) {
+      const std::string_view all = elf_.content(static_cast<std::size_t>(relocations));
+      if (all.size() / sizeof(Elf64_Rela) > kMostRelocations) {
+        return Refused(
+            "its variables hold more than 100000 addresses, which every load relocates: "
+            "keep offsets in tables instead");
+      }
+      note_relocations(all);
+    }
 
     std::vector<Step> steps;
     for (std::uint64_t at = 0;; at += sizeof(Elf64_Sym)) {
@@ -94,15 +105,19 @@ class PlanReader {
   }
 
  private:
-  std::string function_at(std::uint64_t offset) const {
+  void note_relocations(std::string_view all) {
     for (std::uint64_t at = 0;; at += sizeof(Elf64_Rela)) {
-      const auto relocation = record_at<Elf64_Rela>(relocations_, at);
-      if (!relocation) return "";
-      if (relocation->r_offset != offset) continue;
-      const auto symbol =
-          record_at<Elf64_Sym>(symbol_table_, ELF64_R_SYM(relocation->r_info) * sizeof(Elf64_Sym));
-      return symbol ? std::string(elf_.text(strings_, symbol->st_name)) : "";
+      const auto relocation = record_at<Elf64_Rela>(all, at);
+      if (!relocation) return;
+      symbols_at_.try_emplace(relocation->r_offset, ELF64_R_SYM(relocation->r_info));
     }
+  }
+
+  std::string function_at(std::uint64_t offset) const {
+    const auto known = symbols_at_.find(offset);
+    if (known == symbols_at_.end()) return "";
+    const auto symbol = record_at<Elf64_Sym>(symbol_table_, known->second * sizeof(Elf64_Sym));
+    return symbol ? std::string(elf_.text(strings_, symbol->st_name)) : "";
   }
 
   tl::expected<PlanParameter, std::string> parameter(const RawParameter& raw) const {
@@ -201,7 +216,8 @@ class PlanReader {
   const Elf& elf_;
   int tensors_;
   bool has_workspace_;
-  std::string_view symbol_table_, data_, relocations_;
+  std::string_view symbol_table_, data_;
+  std::unordered_map<std::uint64_t, std::uint64_t> symbols_at_;  // by offset in the data
   std::size_t strings_ = 0;
 };
 

@@ -65,6 +65,20 @@ bool read_stat(const char* pid, ProcessInfo* info) {
   return true;
 }
 
+double seconds_of(pid_t pid) {
+  StatLine line;
+  if (!read_stat_line(std::to_string(pid).c_str(), &line)) return 0;
+  unsigned long long own = 0, system = 0;
+  long long children = 0, children_system = 0;
+  const int got =
+      std::sscanf(line.fields, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld",
+                  &own, &system, &children, &children_system);
+  if (got != 4) return 0;
+  static const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return (static_cast<double>(own + system) + static_cast<double>(children + children_system)) *
+         tick;
+}
+
 // Children of every thread of a process; false when the kernel does not list them.
 bool list_children(pid_t pid, std::vector<pid_t>* children) {
   char path[96];
@@ -146,6 +160,12 @@ int last_processor(pid_t thread) {
   for (int i = 0; i < kFieldsBefore && at != nullptr; ++i) at = std::strchr(at + 1, ' ');
   int cpu = -1;
   return at != nullptr && std::sscanf(at, "%d", &cpu) == 1 ? cpu : -1;
+}
+
+double processor_seconds(const std::vector<pid_t>& pids) {
+  double sum = 0;
+  for (const pid_t pid : pids) sum += seconds_of(pid);
+  return sum;
 }
 
 std::vector<ProcessInfo> all_processes() {

@@ -27,6 +27,10 @@ int last_processor(pid_t thread);
 // Every visible process; empty without /proc.
 std::vector<ProcessInfo> all_processes();
 
+// Processor time that these have used, with those of their children that have ended and were waited
+// for. Those that are gone count nothing.
+double processor_seconds(const std::vector<pid_t>& pids);
+
 // Children, grandchildren and so on in `all`, without `root` itself.
 std::vector<ProcessInfo> descendants(const std::vector<ProcessInfo>& all, pid_t root);
 std::vector<pid_t> descendants(pid_t root);

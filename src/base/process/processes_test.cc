@@ -67,5 +67,12 @@ TEST(Processes, FindsGrandchildren) {
   EXPECT_TRUE(descendants(child).empty());
 }
 
+TEST(Processes, ProcessorTimeIsCountedAndWaitingIsNot) {
+  const double before = processor_seconds({::getpid()});
+  volatile double sum = 0;
+  while (processor_seconds({::getpid()}) < before + 0.1) sum = sum + 1;
+  EXPECT_EQ(processor_seconds({}), 0);
+}
+
 }  // namespace
 }  // namespace kernelpro

@@ -15,6 +15,9 @@ namespace kernelpro {
 namespace {
 
 constexpr std::size_t kMaxNodes = 100'000;
+// Each is built anew with every load. A call whose nodes wait for all before them has half as many
+// as the square of the nodes.
+constexpr std::size_t kMaxEdges = 4096, kMaxEdgesEach = 16;
 constexpr std::size_t kMaxParameterBytes = 32'764;  // per kernel launch, CUDA 12.1 and later
 constexpr int kMaxImages = 4096;
 constexpr std::uint64_t kMaxScratch = 1ull << 40;
@@ -266,6 +269,10 @@ bool LaunchPlan::one_after_another() const {
 std::string LaunchPlan::problem() const {
   if (nodes.size() > kMaxNodes) return "more than 100000 nodes";
   if (kernel_count() == 0) return "no kernel launch";
+  if (edges.size() > kMaxEdges + kMaxEdgesEach * nodes.size()) {
+    return std::to_string(edges.size()) + " dependencies between " + std::to_string(nodes.size()) +
+           " nodes, more than 4096 and 16 for each";
+  }
   for (const PlanNode& n : nodes) {
     if (n.kind == PlanNode::Kind::kKernel) {
       const std::string problem = kernel_problem(n);

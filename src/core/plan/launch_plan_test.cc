@@ -72,6 +72,9 @@ TEST(LaunchPlan, ProblemsAreNamed) {
   plan = sample();
   plan.nodes[1].block = {1025, 1, 1};
   EXPECT_NE(plan.problem(), "");
+  plan = sample();
+  plan.edges.assign(10'000, plan.edges[0]);
+  EXPECT_NE(plan.problem().find("10000 dependencies"), std::string::npos) << plan.problem();
   plan.nodes.clear();
   plan.edges.clear();
   EXPECT_EQ(plan.problem(), "no kernel launch");

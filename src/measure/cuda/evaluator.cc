@@ -299,6 +299,16 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
   calls_.settle();
   const Subject mine = planned(subject, std::move(capture));
+  if (is_module(subject) && forms_.late_s(subject) > 0) {
+    Evaluation late;
+    late.trust = trust_name(Trust::kModule);
+    late.outcome = TimedOut{forms_.late_s(subject),
+                            "capturing its first calls: build what takes longer beforehand, and "
+                            "wait for nothing"};
+    make_ready();
+    late.run_ms = (real_clock().now_s() - start) * 1e3;
+    return late;
+  }
   std::optional<Subject> theirs;
   if (incumbent != nullptr) theirs = planned(*incumbent, capture_for(*incumbent));
   if (settings_.redraw && round_ > 1) {

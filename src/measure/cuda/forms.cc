@@ -10,7 +10,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kBuildTimeout = 600;  // a PyTorch candidate may compile extensions
+constexpr double kBuildTimeout = 180;  // a PyTorch candidate may compile extensions
 
 std::string form_key(const Binary& binary) { return binary.hash + "/" + binary.case_name; }
 
@@ -80,6 +80,16 @@ const std::string& ModuleForms::why_host_form(const Subject& subject) const {
   }
   static const std::string kUnknown = "it was not captured";
   return kUnknown;
+}
+
+double ModuleForms::late_s(const Subject& subject) const {
+  double late = 0;
+  for (const Binary& binary : subject.binaries) {
+    const auto known = forms_.find(form_key(binary));
+    const auto* form = known == forms_.end() ? nullptr : std::get_if<HostForm>(&known->second);
+    if (form != nullptr) late = std::max(late, form->late_s);
+  }
+  return late;
 }
 
 std::vector<std::string> ModuleForms::notes(const Subject& subject) const {

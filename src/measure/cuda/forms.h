@@ -36,6 +36,8 @@ class ModuleForms {
   bool in_doubt(const Subject& subject, const Subject& form) const;
   // The plan of case number `at`, once it was found correct; null: it runs in host form.
   const ModulePlan* plan_in_use(const Subject& subject, std::size_t at) const;
+  // How long its capture took until it was ended for that; 0: it was not.
+  double late_s(const Subject& subject) const;
   // One sentence.
   const std::string& why_host_form(const Subject& subject) const;
   // Notes of its captures, for the verdict.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/clock.h"
 #include "base/process/processes.h"
 #include "base/process/sandbox.h"
 #include "base/process/worker_path.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr std::int64_t kHostMemory = 16LL << 30;  // resident; a CUDA process needs about 0.5 GB
 constexpr double kPostedTimeout = 60;             // a context on a cold machine takes seconds
 constexpr int kStopRounds = 10;
+constexpr double kIdleShare = 0.1;  // of one processor: less is only waiting
 constexpr int kRefusedStatus = 77;  // measure/worker/cuda/capture_sandbox.h
 
 std::string refused_call(const Exit& exit) {
@@ -58,8 +60,12 @@ Result<CudaLink> CudaLink::start(Command command) {
   return link;
 }
 
-Answer CudaLink::receive(double timeout_s) {
-  std::optional<Frame> frame = child_.receive(timeout_s);
+Answer CudaLink::receive(double timeout_s, const std::function<double()>& patience) {
+  const bool last = allowance_ && allowance_->left() < timeout_s;
+  if (last) timeout_s = allowance_->left();
+  const double start = real_clock().now_s();
+  std::optional<Frame> frame = child_.receive(timeout_s, patience);
+  if (allowance_) allowance_->spent_s += real_clock().now_s() - start;
   std::optional<Json> json = frame ? parse_json(frame->bytes) : std::nullopt;
   if (json && json->is_object()) {
     const JsonReader r(*json);
@@ -75,8 +81,10 @@ Answer CudaLink::receive(double timeout_s) {
   }
   const Exit& exit = child_.finish();
   limits_.wall_seconds = timeout_s;
-  return Lost{exit.kind == Exit::Kind::kTimedOut,
-              timeout_s,
+  const bool timed_out = exit.kind == Exit::Kind::kTimedOut;
+  return Lost{timed_out,
+              last && timed_out ? allowance_->limit_s : timeout_s,
+              last && timed_out,
               "the process " + exit.describe(limits_),
               clip(exit.output, 4096),
               refused_call(exit),
@@ -135,6 +143,29 @@ Answer CudaLink::ask(const Json& message, double timeout_s, const std::vector<in
   }
   send(message, fds);
   return receive(timeout_s);
+}
+
+Answer CudaLink::ask_while_busy(const Json& message, double most_s, double idle_s) {
+  if (posted_ > 0) {
+    Answer before = settle(kPostedTimeout);
+    if (!std::holds_alternative<Reply>(before)) return before;
+  }
+  send(message, {});
+  const double start = real_clock().now_s();
+  const auto used = [this] {
+    const std::vector<int> pids = tree();
+    return processor_seconds({pids.begin(), pids.end()});
+  };
+  double before = used();
+  const auto patience = [&] {
+    const double now = used(), left = start + most_s - real_clock().now_s();
+    const bool busy = now - before > kIdleShare * idle_s;
+    before = now;
+    return busy ? std::clamp(left, 0.0, idle_s) : 0;
+  };
+  Answer answer = receive(std::min(idle_s, most_s), patience);
+  if (auto* lost = std::get_if<Lost>(&answer)) lost->seconds = real_clock().now_s() - start;
+  return answer;
 }
 
 Result<Reply> trusted(Answer answer, const char* who) {

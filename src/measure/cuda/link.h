@@ -2,7 +2,10 @@
 // The supervisor's end of the channel to one cuda worker process. For .cc files only (JSON).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,9 +35,10 @@ struct Refusal {
 struct Lost {
   bool timed_out = false;
   double seconds = 0;
-  std::string how;      // one sentence
-  std::string output;   // what it printed
-  std::string refused;  // name of a refused system call: "fork", "socket" ...
+  bool used_up = false;  // timed out: not in this answer alone, but in all together (Allowance)
+  std::string how;       // one sentence
+  std::string output;    // what it printed
+  std::string refused;   // name of a refused system call: "fork", "socket" ...
   Crashed::By by = Crashed::By::kItself;
 };
 using Answer = std::variant<Reply, Refusal, Lost>;
@@ -43,6 +47,15 @@ using Answer = std::variant<Reply, Refusal, Lost>;
 // created and destroyed twice as fast, and the driver does that serially for all GPUs of a host
 // (results/contexts.md). But in such a context the kernels of a call never run concurrently.
 enum class Queues { kDefault, kOne };
+
+// The time that a candidate may have processes busy, in all calls together. Limits of single calls
+// do not add up to one: a kernel that is slow in each call but the first stays below all of them.
+struct Allowance {
+  double limit_s = 0, spent_s = 0;
+  double left() const { return std::max(limit_s - spent_s, 0.0); }
+};
+
+inline constexpr double kIdleSeconds = 30;
 
 // One thread at a time. The process ends with the object.
 class CudaLink {
@@ -57,8 +70,14 @@ class CudaLink {
   // Where its cases' buffers lie (core/plan/launch_plan.h, `placed`); 0 before it has any.
   std::uint64_t place() const { return place_; }
   void set_place(std::uint64_t place) { place_ = place; }
+  // From now on all waiting for its answers counts. Several processes may share it; null: no limit.
+  void limit_by(std::shared_ptr<Allowance> allowance) { allowance_ = std::move(allowance); }
   bool running() const { return child_.running(); }
   Answer ask(const Json& message, double timeout_s, const std::vector<int>& fds = {});
+  // The same for a process that may have to compile: for at most `most_s`, and only as long as it,
+  // with all that it started, uses the processor. One that only waits is timed out after
+  // `idle_s`.
+  Answer ask_while_busy(const Json& message, double most_s, double idle_s = kIdleSeconds);
   // Sends without waiting. The next `ask` first awaits the answer, and returns it instead of its
   // own if it is not "ok".
   void post(const Json& message, const std::vector<int>& fds = {});
@@ -68,7 +87,7 @@ class CudaLink {
   void stop();
 
  private:
-  Answer receive(double timeout_s);
+  Answer receive(double timeout_s, const std::function<double()>& patience = {});
   void send(const Json& message, const std::vector<int>& fds);
   std::vector<int> tree() const;
   Child child_;
@@ -80,6 +99,7 @@ class CudaLink {
   Crashed::By killed_by_ = Crashed::By::kPerhapsOutside;
   int posted_ = 0;
   std::uint64_t place_ = 0;
+  std::shared_ptr<Allowance> allowance_;
 };
 
 // For processes that run no candidate code: any failure is the machine's.

@@ -73,5 +73,37 @@ TEST_F(CudaLinks, AStoppedProcessGoesOnWhenItIsAsked) {
   link->stop();  // ends all the same
 }
 
+TEST(CudaLinkLimits, WhoeverOnlyWaitsIsNotWaitedFor) {
+  const auto seconds = [](const char* does) {
+    Command command;
+    command.argv = {"/bin/sh", "-c", does};
+    Result<CudaLink> link = CudaLink::start(std::move(command));
+    EXPECT_TRUE(link);
+    const Answer answer = link->ask_while_busy({{"do", "capture"}}, 3, 1);
+    const auto* lost = std::get_if<Lost>(&answer);
+    EXPECT_TRUE(lost != nullptr && lost->timed_out) << does;
+    return lost == nullptr ? 0 : lost->seconds;
+  };
+  EXPECT_LT(seconds("sleep 600"), 3);
+  EXPECT_GE(seconds("while :; do :; done"), 2.5);
+}
+
+TEST(CudaLinkLimits, AnswersTogetherHaveALimit) {
+  const auto allowance = std::make_shared<Allowance>();
+  allowance->limit_s = 0.2;
+  for (int process = 0; process < 2; ++process) {
+    Command command;
+    command.argv = {"/bin/sh", "-c", "sleep 600"};
+    Result<CudaLink> link = CudaLink::start(std::move(command));
+    ASSERT_TRUE(link);
+    link->limit_by(allowance);
+    const Outcome outcome = worker_outcome(link->ask({{"do", "run"}}, 600), "checking", "small");
+    const auto* late = std::get_if<TimedOut>(&outcome);
+    ASSERT_TRUE(late != nullptr) << outcome_summary(outcome);
+    EXPECT_NE(late->phase.find("taken together"), std::string::npos);
+  }
+  EXPECT_GE(allowance->spent_s, 0.2);
+}
+
 }  // namespace
 }  // namespace kernelpro

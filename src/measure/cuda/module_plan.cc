@@ -180,18 +180,19 @@ ModuleForm capture_module(CudaLink& link, const CudaCase& state, std::uint64_t p
   const Fd opened(there ? ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                         : -1);
   if (!opened.valid()) return HostForm{"there is no room for its files in " + module_folder()};
-  const Answer answer = link.ask({{"do", "capture"},
-                                  {"case", state.c->name},
-                                  {"layout", *parse_json(layout_to_json(layout))},
-                                  {"tensors", tensors_json(state)},
-                                  {"dims", state.c->dims},
-                                  {"module", binary.module},
-                                  {"task_source", task.module ? task.module->source : ""},
-                                  {"task_path", task.module ? task.module->path : ""},
-                                  {"precision", precision_name(task.precision)},
-                                  {"policy", policy_name(policy)},
-                                  {"folder", folder}},
-                                 timeout_s);
+  const Answer answer =
+      link.ask_while_busy({{"do", "capture"},
+                           {"case", state.c->name},
+                           {"layout", *parse_json(layout_to_json(layout))},
+                           {"tensors", tensors_json(state)},
+                           {"dims", state.c->dims},
+                           {"module", binary.module},
+                           {"task_source", task.module ? task.module->source : ""},
+                           {"task_path", task.module ? task.module->path : ""},
+                           {"precision", precision_name(task.precision)},
+                           {"policy", policy_name(policy)},
+                           {"folder", folder}},
+                          timeout_s);
   ModuleForm form = HostForm{"its call could not be captured"};
   if (const auto* reply = std::get_if<Reply>(&answer)) {
     form = module_form(reply->json, layout, opened.get());
@@ -199,7 +200,8 @@ ModuleForm capture_module(CudaLink& link, const CudaCase& state, std::uint64_t p
   } else if (const auto* refusal = std::get_if<Refusal>(&answer)) {
     form = HostForm{clip(refusal->text, kMostReason)};
   } else {
-    form = HostForm{std::get<Lost>(answer).how + " while its call was captured"};
+    const Lost& lost = std::get<Lost>(answer);
+    form = HostForm{lost.how + " while its call was captured", lost.timed_out ? lost.seconds : 0};
   }
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);

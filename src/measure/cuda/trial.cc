@@ -10,7 +10,6 @@
 #include "measure/cuda/capture.h"
 #include "measure/cuda/host_side.h"
 #include "measure/cuda/passes.h"
-#include "measure/cuda/sanitizer.h"
 #include "measure/cuda/symbols.h"
 #include "measure/judge/probes.h"
 
@@ -18,9 +17,10 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kBuildTimeout = 600;  // a PyTorch candidate may compile extensions
-constexpr double kSanitizeTimeout = 20;
-constexpr int kLaterCalls = 24;
+constexpr double kBuildTimeout = 180;  // a PyTorch candidate may compile extensions
+// What all calls of an evaluation may take together: as long as two calls at most, and for each
+// case as many calls like its first as checks, times and probes need.
+constexpr double kAllowedLimits = 2, kAllowedCalls = 100;
 constexpr const char* kUncaptured =
     ". This was outside of a stream capture: let launch do the same in a capture and without one";
 constexpr const char* kReordered =
@@ -90,6 +90,7 @@ std::string CudaTrial::doing(const char* what, const CudaCase& state) const {
 // captured again (plan_of).
 void CudaTrial::settle_in(CudaWorker& worker, const Subject& subject) {
   if (worker.module) return;
+  worker.link.limit_by(&subject == subject_ ? allowance_ : nullptr);
   std::uint64_t place = 0;
   for (const Binary& binary : subject.binaries) {
     const auto known = shop_.plans.find(binary.hash);
@@ -159,8 +160,12 @@ CudaTrial::Verdict CudaTrial::load(CudaWorker& worker, const char* name, const C
                                    const Binary& binary, std::map<std::string, double>* facts) {
   if (binary.form == Binary::Form::kModule) {
     kernels_.clear();
-    return load_module(worker, state, shop_.task, shop_.settings.policy, name, binary,
-                       kBuildTimeout, facts, facts != nullptr ? &correct_.notes : nullptr);
+    worker.link.limit_by(nullptr);  // it may compile
+    Verdict loaded =
+        load_module(worker, state, shop_.task, shop_.settings.policy, name, binary, kBuildTimeout,
+                    facts, facts != nullptr ? &correct_.notes : nullptr);
+    if (&worker == &worker_) worker.link.limit_by(allowance_);
+    return loaded;
   }
   if (binary.images.empty()) {  // others were looked at when they were captured
     KP_ASSIGN(const std::string cubin, read_file(binary.cubin));
@@ -189,6 +194,8 @@ CudaTrial::Verdict CudaTrial::run_on(const CudaCase& state, const SetKeys& steps
     Verdict first = call_on(state, {steps.front()}, timing_.timeout_s);
     if (!first || *first) return first;
     call_s_ = real_clock().now_s() - start;
+    longest_call_s_ = std::max(longest_call_s_, call_s_);
+    allowance_->limit_s += kAllowedCalls * call_s_;
     now.erase(now.begin());
   }
   if (now.empty()) return std::optional<Outcome>();
@@ -407,61 +414,10 @@ CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
   return judge_found();
 }
 
-// Whether the candidate, which crashed, does so only where it cannot write to its inputs.
-bool CudaTrial::writes_inputs() {
-  if (loaded_.state == nullptr || !shop_.more) return false;
-  CudaCase* state = &own(*loaded_.state);
-  for (const bool writable : {true, false}) {
-    const SetKeys step = {{0, fresh_secret()}};
-    auto workers = shop_.more(1);
-    if (!workers || !shop_.reference.fill(*state, 0, {fresh_key(), DrawKind::kGiven}) ||
-        !poison(shop_.judge, *state, step, true)) {
-      return false;
-    }
-    CudaWorker& worker = workers->front();
-    post_cases(worker.link, shop_.task, shop_.cases, loaded_.place, writable);
-    auto failed =
-        load_plan(worker, *state, "candidate", *loaded_.binary, loaded_.plan, nullptr, nullptr);
-    if (!failed) {
-      failed =
-          run_sets(worker, *state, "candidate", step, timing_.timeout_s, doing("checking", *state));
-    }
-    if (!failed) {  // perhaps only in later calls
-      const auto called =
-          call_once(shop_.judge, worker, *state, std::vector<int>(kLaterCalls, 0), -1, timing_);
-      if (!called) return false;
-      if (const auto* outcome = std::get_if<Outcome>(&*called)) failed = *outcome;
-    }
-    shop_.retire(std::move(worker));
-    if (failed.has_value() == writable) return false;
-  }
-  return true;
-}
-
-// A crash on the GPU has little detail: compute-sanitizer, where available, adds the thread, the
-// access and the source line.
-Outcome CudaTrial::explained(Outcome outcome) {
-  auto* crash = std::get_if<Crashed>(&outcome);
-  if (crash == nullptr || crash->by != Crashed::By::kItself || loaded_.state == nullptr ||
-      crash->reason.find("CUDA_ERROR") == std::string::npos ||
-      // A block that does not fit never ran: there is no access to find.
-      crash->reason.find("OUT_OF_RESOURCES") != std::string::npos) {
-    return outcome;
-  }
-  if (crash->reason.find("ILLEGAL_ADDRESS") != std::string::npos && writes_inputs()) {
-    return Rejected{"input-mutation",
-                    "it writes to an input or a parameter (and runs where it may do that)"};
-  }
-  const std::string sentence =
-      sanitize(*loaded_.binary, loaded_.plan, placed(loaded_.state->layout, loaded_.place),
-               loaded_.state->judged, kSanitizeTimeout, shop_.settings.gpu);
-  if (!sentence.empty()) crash->reason += "; " + sentence;
-  return outcome;
-}
-
 Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent) {
   subject_ = &subject;
   incumbent_ = incumbent;
+  allowance_->limit_s = kAllowedLimits * timing_.timeout_s;
   settle_in(worker_, subject);
   if (other_ != nullptr) settle_in(*other_, *incumbent);
   for (CudaWorker* worker : {&worker_, other_}) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -140,10 +141,12 @@ class CudaTrial {
     LaunchPlan plan;
     std::uint64_t place = 0;
   };
-  Loaded loaded_;            // the native candidate
-  std::string kernels_;      // of the current subject, for messages
-  std::set<int> reordered_;  // of the latest calls: sets with launches in an unusual order
-  double call_s_ = 0;        // time of a call with all overhead; 0 unknown
+  Loaded loaded_;              // the native candidate
+  std::string kernels_;        // of the current subject, for messages
+  std::set<int> reordered_;    // of the latest calls: sets with launches in an unusual order
+  double call_s_ = 0;          // time of a call with all overhead; 0 unknown
+  double longest_call_s_ = 0;  // of all cases
+  std::shared_ptr<Allowance> allowance_ = std::make_shared<Allowance>();
   std::vector<ProbeFailure> failures_;  // of the current case's probes
   std::vector<NormError> norms_;        // of the current case
   std::map<const CudaCase*, ChosenProbes> chosen_;

@@ -16,6 +16,8 @@ namespace {
 
 constexpr double kSlowReference = 2;    // seconds
 constexpr int kFewProbes = 2;           // at such a reference, or without sets that keep contents
+constexpr double kLongCall = 1;         // seconds: of such calls ...
+constexpr int kProbesOfLongCalls = 8;   // ... no more than so many kinds
 constexpr double kSlowUntimed = 0.1;    // ... of a case that is not timed
 constexpr std::uint64_t kKept = 4;      // contents that are ready serve this often, on average
 constexpr std::size_t kCompanions = 3;  // calls on given contents around a probe's
@@ -87,6 +89,9 @@ Result<CudaTrial::ChosenProbes*> CudaTrial::chosen(CudaCase& state) {
   int most = shop_.probes_each;
   made.costly = state.plan.extra <= kProbeSets || state.reference_s > kSlowReference;
   if (most > 0 && made.costly) most = std::min(most, kFewProbes);
+  if (longest_call_s_ > kLongCall && (most == 0 || most > kProbesOfLongCalls)) {
+    most = kProbesOfLongCalls;
+  }
   const bool counts = state.c->timed || std::none_of(shop_.cases.begin(), shop_.cases.end(),
                                                      [](const CudaCase& c) { return c.c->timed; });
   if (!counts && (most > 0 || made.costly || state.reference_s > kSlowUntimed)) most = kFewProbes;

@@ -303,5 +303,13 @@ TEST_F(WholeEvaluator, AMissingEdgeShowsInAnotherOrder) {
   EXPECT_TRUE(good.correct() != nullptr) << said(good);
 }
 
+// No call is too long, but there are some hundred of them.
+TEST_F(WholeEvaluator, CallsTogetherHaveALimitToo) {
+  settings_.timeout_s = 4;
+  const Evaluation dawdles = evaluate("dawdles_later");
+  EXPECT_EQ(outcome_name(dawdles.outcome), "timed-out") << said(dawdles);
+  EXPECT_TRUE(contains(said(dawdles), "taken together")) << said(dawdles);
+}
+
 }  // namespace
 }  // namespace kernelpro::testing

@@ -14,6 +14,8 @@ namespace {
 constexpr double kLoadTimeout = 60;
 constexpr std::size_t kMostNotes = 16;
 constexpr std::size_t kMostName = 200;
+constexpr const char* kUsedUp =
+    ", all calls taken together: later ones take far longer than the first";
 
 }  // namespace
 
@@ -168,7 +170,7 @@ Missing missing_from(const Answer& answer, Family family, const std::string& doi
 Outcome worker_outcome(const Answer& answer, const std::string& doing,
                        const std::string& case_name) {
   if (const auto* lost = std::get_if<Lost>(&answer)) {
-    if (lost->timed_out) return TimedOut{lost->seconds, doing};
+    if (lost->timed_out) return TimedOut{lost->seconds, lost->used_up ? doing + kUsedUp : doing};
     if (!lost->refused.empty()) {
       return Rejected{lost->refused,
                       "it tried something that a candidate may not do: " + lost->refused};

@@ -236,6 +236,12 @@ void strays_when_large(Launch& launch) {
   compute(t);
 }
 
+// Quick in the first call after loading, by which limits are chosen; later ones take a second.
+void dawdles_later(Launch& launch) {
+  compute(tensors(launch));
+  if ((*launch.globals)["calls"]++ > 0) ::sleep(1);
+}
+
 // Another path for values of another size.
 void slow_when_large(Launch& launch) {
   if (largest(tensors(launch)) > 30) launch.us = 3 * kHonestUs;
@@ -301,6 +307,7 @@ constexpr Candidate kCandidates[] = {
     {"skips_when_small", skips_when_small},
     {"careless_when_timed", careless_when_timed},
     {"strays_when_large", strays_when_large},
+    {"dawdles_later", dawdles_later},
     {"slow_when_large", slow_when_large},
     {"slow_when_small", slow_when_small},
     {"trusts_a_sample", trusts_a_sample},
