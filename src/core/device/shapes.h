@@ -166,8 +166,15 @@ KP_DRAW float with_digits(unsigned long long word, float value) {
   return small_whole(value) ? value + (unit_float(word) - 0.5f) : value;
 }
 
+// What does not matter has either sign: sums that are rounded in one direction would drift by an
+// ulp with each term of one sign.
+KP_DRAW float of_either_sign(unsigned long long word, float value) {
+  return ((word >> 7) & 1u) != 0 ? -value : value;
+}
+
 // Depends on the place along the axis alone, and on a key that tensors have in common.
-KP_DRAW float in_slab(const ShapeSpec& spec, unsigned long long i, float value) {
+KP_DRAW float in_slab(const ShapeSpec& spec, unsigned long long i, unsigned long long word,
+                      float value) {
   constexpr unsigned long long kShared = 4;
   const unsigned long long key = static_cast<unsigned long long>(spec.first);
   const unsigned long long place = (i / spec.inner) % spec.channels;
@@ -177,7 +184,9 @@ KP_DRAW float in_slab(const ShapeSpec& spec, unsigned long long i, float value) 
   }
   const float size = ((spec.range & kMagnitudes) != 0 ? magnitude(value) : value) * spec.factor;
   if (keeps) return size;
-  return spec.depth >= 127 ? 0.0f : size * two_to(-static_cast<int>(spec.depth));
+  if (spec.depth >= 127) return 0.0f;
+  const float less = size * two_to(-static_cast<int>(spec.depth));
+  return (spec.range & kSharedSlabs) != 0 ? of_either_sign(word, less) : less;
 }
 
 KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsigned long long i,
@@ -194,7 +203,7 @@ KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsi
     case kGrow:
       return signed_as(spec, value * spec.factor);
     case kSlabs:
-      return in_slab(spec, i, value);
+      return in_slab(spec, i, w, value);
     case kOutlier:
       return outlying(spec, key, i, value);
     case kHeavy: {
@@ -210,7 +219,8 @@ KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsi
     case kSparse: {
       const unsigned long long chosen = small_whole(value) ? shape_word(key, i) : w;
       if ((chosen >> 8) % spec.period == 0) return with_digits(chosen, value) * spec.factor;
-      return (key & 1u) != 0 ? value * (spec.factor * 8.6736173798840355e-19f) : 0.0f;  // 2^-60
+      if ((key & 1u) == 0) return 0.0f;
+      return of_either_sign(w, value * (spec.factor * 8.6736173798840355e-19f));  // 2^-60
     }
     case kFew:  // a negative factor: half of them change their sign instead
       if ((w >> 8) % spec.period != 0) return value;

@@ -266,29 +266,6 @@ KERNELPRO_WIDE Differences differences(const double* other, const Expected& expe
   return {largest, worst, jumps};
 }
 
-struct Errors {
-  double errors = 0, sizes = 0;  // sums of squares
-  double worst = 0;
-};
-
-KERNELPRO_WIDE Errors errors_of(const double* other, const Expected& expected, std::int64_t begin,
-                                std::int64_t end) {
-  const double* values = expected.values.data();
-  const double rms = expected.rms;
-  double errors = 0, sizes = 0, worst = 0;
-#pragma omp simd reduction(+ : errors, sizes) reduction(max : worst)
-  for (std::int64_t i = begin; i < end; ++i) {
-    const double size = std::fabs(values[i]);
-    const double d = std::fabs(other[i] - values[i]);
-    const bool counts = d <= kLargest;
-    errors += counts ? d * d : 0;
-    sizes += counts ? size * size : 0;
-    const double scaled = counts && d > 0 ? d / (size > rms ? size : rms) : 0;
-    worst = scaled > worst ? scaled : worst;
-  }
-  return {errors, sizes, worst};
-}
-
 }  // namespace
 
 Admitted admit(const std::vector<double>& other, Expected* expected) {
@@ -313,26 +290,6 @@ Admitted admit(const std::vector<double>& other, Expected* expected) {
   }
   result.least = rule.least;
   return result;
-}
-
-Deviation deviation(const std::vector<double>& other, const Expected& expected) {
-  std::vector<Errors> parts(kMostParts);
-  const auto n = static_cast<std::int64_t>(std::min(other.size(), expected.values.size()));
-  in_parts(n, kPerThread, [&](std::int64_t begin, std::int64_t end, int part) {
-    parts[static_cast<std::size_t>(part)] = errors_of(other.data(), expected, begin, end);
-  });
-  Errors all;
-  for (const Errors& part : parts) {
-    all.errors += part.errors;
-    all.sizes += part.sizes;
-    all.worst = std::max(all.worst, part.worst);
-  }
-  return {all.sizes > 0 ? std::sqrt(all.errors / all.sizes) : 0, all.worst};
-}
-
-Deviation deviation(const Shaped& output, const void* data, const Expected& expected) {
-  if (!is_floating(output.tensor->dtype)) return {};
-  return deviation(as_doubles(output, data, false), expected);
 }
 
 Comparison compare_output(const Shaped& output, const void* data, const Expected& expected) {

@@ -65,15 +65,6 @@ struct Comparison {
   bool ok() const { return wrong == 0; }
 };
 
-// How far a floating output, or another result of the reference, is from the expected one, over the
-// elements that are finite in both.
-struct Deviation {
-  double norm = 0;   // of the errors, over the norm of the expected values; 0 if those are all zero
-  double worst = 0;  // the largest error over the larger of the element and the root mean square
-};
-Deviation deviation(const Shaped& output, const void* data, const Expected& expected);
-Deviation deviation(const std::vector<double>& other, const Expected& expected);
-
 Comparison compare_output(const Shaped& output, const void* data, const Expected& expected);
 
 // An output's contents before the call, to recognise elements that were never written: `pattern`

@@ -159,7 +159,7 @@ Result<std::optional<InputSet>> make_probe(const Task& task, const CpuCase& stat
                                            const std::function<bool()>& time,
                                            std::optional<Linear>* linear) {
   SetRequest request;
-  request.key = plan.tensor >= 0 ? lone_key(task, plan.tensor) : fresh_key();
+  request.key = plan.tensor >= 0 ? naming_key(plan.kind, task, plan.tensor) : fresh_key();
   request.probe = &plan;
   const std::uint64_t word = kp::subkey(request.key, kp::kShapeStream);
   if (shows_products(plan.kind)) {
@@ -197,7 +197,7 @@ Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuR
     if (passed(1) && tried >= (passed(kTellingBudgets) ? kFewestProbes : telling)) break;
     if (!all && state->probes.size() >= kMostUntimed) break;
     if (plans[i].kind == DrawKind::kLowBits && !leans_here(task, *state->c)) continue;
-    if (shows_products(plans[i].kind) && !multiplies(task, *state->c)) continue;
+    if (wants_products(plans[i].kind) && !multiplies(task, *state->c)) continue;
     if (plans[i].kind == DrawKind::kShortSums && passed(1)) continue;
     ++tried;
     // Where time is short, more kinds tell more than more levels of one.
@@ -206,8 +206,11 @@ Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuR
         make_probe(task, *state, reference, plans[i], time, &linear);
     // A reference that cannot take a probe's values has nothing to say about them.
     if (!set && set.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(set.error());
-    if (set && *set) state->probes.push_back({plans[i].kind, std::move(**set)});
+    if (!set || !*set) continue;
+    (*set)->named = plans[i].tensor;
+    state->probes.push_back({plans[i].kind, std::move(**set)});
   }
+  state->linear = linear && !linear->tensors.empty();
   return {};
 }
 
@@ -252,6 +255,8 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
     if (!made && made.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(made.error());
   }
   state.labels = reference.labels();
+  state.sum_length = plain_length(task, c, reference.reach());
+  state.accounted = norms_account_for_all(task, c);
   state.slots = slot_count(state);
   state.workspace = workspace_bytes(task, c);
   return state;
@@ -385,12 +390,16 @@ void add_deviations(const CpuCase& state, const CpuBuffers& buffers, int slot, c
   if (set.nudged.empty()) return;
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     const Shaped& t = state.tensors[i];
-    if (!is_output(t) || t.tensor->dtype != DType::kFp32) continue;
-    if (!shows_products(kind) && set.nudged[i].norm <= 0) continue;
-    add_norm(
-        {state.c->name, t.tensor->name,
-         deviation(t, buffers.data(place(state, slot, i)), set.expected[i]), set.nudged[i], kind},
-        all);
+    const Deviation& nudged = set.nudged[i];
+    if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
+    if (shows_products(kind) ? t.tensor->dtype != DType::kFp32
+                             : nudged.norm <= 0 && nudged.relative <= 0) {
+      continue;
+    }
+    add_norm({state.c->name, t.tensor->name,
+              deviation(t, buffers.data(place(state, slot, i)), set.expected[i]), nudged, kind,
+              t.shape, t.tensor->dtype, state.sum_length, state.linear, state.accounted, set.named},
+             all);
   }
 }
 

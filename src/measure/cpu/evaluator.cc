@@ -61,6 +61,8 @@ class CpuEvaluator : public Evaluator {
   std::optional<Outcome> check(const CpuCase& state, CpuSession& session, Correct* correct);
   Verdict probe(const CpuCase& state, CpuSession& session, Correct* correct,
                 std::vector<const ProbeSet*>* passed);
+  static void add_slower(const CpuCase& state, const std::vector<ValueTimes::Slower>& slower,
+                         Correct* correct);
   std::optional<Outcome> take_failures(const std::vector<ProbeFailure>& failures,
                                        const std::vector<NormError>& norms, Correct* correct);
   // A stopped worker.
@@ -239,11 +241,25 @@ std::optional<Outcome> CpuEvaluator::take_failures(const std::vector<ProbeFailur
   return std::nullopt;
 }
 
+// A kernel that takes another path for these values effectively runs a different kernel.
+void CpuEvaluator::add_slower(const CpuCase& state, const std::vector<ValueTimes::Slower>& slower,
+                              Correct* correct) {
+  if (slower.empty()) return;
+  const std::string label(label_name(Label::kTimeDependsOnValues));
+  auto& labels = correct->labels;
+  if (std::find(labels.begin(), labels.end(), label) != labels.end()) return;
+  labels.push_back(label);
+  correct->notes.push_back("a call takes " + human_us(slower[0].probe_us) + " " +
+                           probe_words(slower[0].kind) + ", but " + human_us(slower[0].given_us) +
+                           " on the task's own (case " + state.c->name + ")");
+}
+
 CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subject,
                                              const Subject* incumbent, const TimingPlan& common,
                                              Correct* correct, std::vector<Interval>* ratios) {
   TimingPlan plan = common;
   const CpuCase& state = cases_[i];
+  plan.compares_values = state.linear;
   const double begun = real_clock().now_s();
   KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
@@ -267,6 +283,7 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   correct->timings.push_back(t.timing);
   correct->max_error = std::max(correct->max_error, t.max_error);
   if (t.ratio) ratios->push_back(*t.ratio);
+  add_slower(state, t.slower, correct);
   if (!t.note.empty()) add_once(&correct->notes, t.note);
   observed["evaluate.time_ms"] += (real_clock().now_s() - checked) * 1e3;
   // Observations from the longest timed case stand for all.

@@ -87,7 +87,9 @@ class TorchReference : public CpuReference {
     if (request.probe != nullptr && !representable(tensors_, set, not_finite_)) {
       return std::optional<InputSet>();
     }
-    if (wants_norm(task_, c_, settings_.policy, request)) measure_norm(kind, &set);
+    if (wants_norm(task_, settings_.policy, request)) {
+      measure_norm({kind, request.probe != nullptr ? request.probe->tensor : -1}, &set);
+    }
     // The rules of the first set apply to others drawn like it.
     if (request.probe == nullptr && !rules_.empty()) return std::optional<InputSet>(std::move(set));
     if (shows_products(kind) && !measure_nudged(&set)) return std::optional<InputSet>();
@@ -174,32 +176,31 @@ class TorchReference : public CpuReference {
                        [](const Shaped& t) { return is_output(t) && t.elements < kManyRounded; });
   }
 
-  // Once for each kind of contents; stays unknown without enough memory for it.
-  void measure_norm(DrawKind kind, InputSet* set) {
-    if (const auto known = norms_.find(kind); known != norms_.end()) {
+  // Once for each kind of contents and the tensor that it names; stays unknown without enough
+  // memory for it.
+  void measure_norm(const std::pair<DrawKind, int>& contents, InputSet* set) {
+    if (const auto known = norms_.find(contents); known != norms_.end()) {
       set->nudged = known->second;
       return;
     }
-    std::vector<Deviation>& known = norms_[kind];
+    std::vector<Deviation>& known = norms_[contents];
     if (!has_float64()) return;
     std::vector<Deviation> found(tensors_.size());
     for (int run = few_elements() ? kNormRuns : 1; run > 0; --run) {
       if (!compute(Numerics::kTight, false, *set)) return;
-      raise(deviations(*set), 1, &found);
+      raise_all(deviations(*set), 1, &found);
     }
     if (!compute(Numerics::kStrict, false, *set)) return;
-    raise(deviations(*set), kPlainRoom, &found);
+    raise_all(deviations(*set), kPlainRoom, &found);
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (is_output(tensors_[i])) found[i] = steady(tensors_[i], found[i], set->expected[i]);
     }
     set->nudged = known = found;
   }
 
-  static void raise(const std::vector<Deviation>& to, double by, std::vector<Deviation>* all) {
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      (*all)[i].norm = std::max((*all)[i].norm, by * to[i].norm);
-      (*all)[i].worst = std::max((*all)[i].worst, to[i].worst);
-    }
+  static void raise_all(const std::vector<Deviation>& by, double times,
+                        std::vector<Deviation>* all) {
+    for (std::size_t i = 0; i < by.size(); ++i) raise(by[i], times, &(*all)[i]);
   }
 
   // False without enough memory for it.
@@ -223,7 +224,7 @@ class TorchReference : public CpuReference {
       const Shaped& t = tensors_[i];
       if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
       const auto* values = reinterpret_cast<const double*>(buffers_.data(i));
-      all[i] = deviation({values, values + t.elements}, set.expected[i]);
+      all[i] = deviation({values, values + t.elements}, set.expected[i], t.shape);
     }
     return all;
   }
@@ -275,7 +276,8 @@ class TorchReference : public CpuReference {
   CpuReferenceSettings settings_;
   std::vector<Shaped> tensors_;
   std::vector<Rule> rules_;  // by tensor, of sets drawn as given; empty before the first
-  std::map<DrawKind, std::vector<Deviation>> norms_;
+  // Of kinds, and the tensors that they name.
+  std::map<std::pair<DrawKind, int>, std::vector<Deviation>> norms_;
   CpuBuffers buffers_;
   bool attached_ = false;
 };

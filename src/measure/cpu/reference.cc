@@ -83,8 +83,12 @@ void make_room(DrawKind kind, Expected* expected) {
 
 std::vector<std::vector<char>> nudged_inputs(const Task& task, const std::vector<Shaped>& tensors,
                                              const InputSet& set, double by) {
+  return changed_inputs(nudge_shapes(tensors, task.precision, true, by), set);
+}
+
+std::vector<std::vector<char>> changed_inputs(const std::vector<kp::ShapeSpec>& specs,
+                                              const InputSet& set) {
   const std::uint64_t word = fresh_secret();
-  const std::vector<kp::ShapeSpec> specs = nudge_shapes(tensors, task.precision, true, by);
   std::vector<std::vector<char>> inputs = set.inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].empty() || specs[i].shape == kp::kUnchanged) continue;
@@ -93,10 +97,10 @@ std::vector<std::vector<char>> nudged_inputs(const Task& task, const std::vector
   return inputs;
 }
 
-bool wants_norm(const Task& task, const Case& c, Policy policy, const SetRequest& request) {
+bool wants_norm(const Task& task, Policy policy, const SetRequest& request) {
   const DrawKind kind = request.probe != nullptr ? request.probe->kind : request.kind;
   const bool drawn = request.probe != nullptr || request.shapes.empty();
-  return drawn && shows_norm(kind) && policy == Policy::kContract && norms_apply(task, c);
+  return drawn && shows_norm(kind) && policy == Policy::kContract && norms_apply(task);
 }
 
 Deviation steady(const Shaped& output, const Deviation& nudged, const Expected& expected) {
@@ -206,8 +210,10 @@ class NativeReference : public CpuReference {
       return std::optional<InputSet>();
     }
     if (request.twice) KP_TRY(run_again(set));
-    if (wants_norm(task_, c_, settings_.policy, request)) {
-      KP_TRY(measure_norm(request.probe != nullptr ? request.probe->kind : request.kind, &set));
+    if (wants_norm(task_, settings_.policy, request)) {
+      const bool probe = request.probe != nullptr;
+      KP_TRY(measure_norm(
+          {probe ? request.probe->kind : request.kind, probe ? request.probe->tensor : -1}, &set));
     }
     if (request.probe != nullptr && wants_nudged(request.probe->kind)) {
       KP_ASSIGN(const bool usable, admit_nudged(shows_products(request.probe->kind), &set));
@@ -253,19 +259,36 @@ class NativeReference : public CpuReference {
     return {};
   }
 
-  // Measured once for each kind of contents.
-  Result<void> measure_norm(DrawKind kind, InputSet* set) {
-    std::vector<Deviation>& known = norms_[kind];
+  // Once.
+  Result<void> measure_reach(const InputSet& set) {
+    reach_ = 1;
+    if (!wants_reach(task_, c_)) return {};
+    load(changed_inputs(few_shapes(tensors_), set));
+    KP_TRY(run());
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const Shaped& t = tensors_[i];
+      if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
+      const auto* values = reinterpret_cast<const double*>(buffers().data(i));
+      const Deviation found = deviation({values, values + t.elements}, set.expected[i]);
+      reach_ = std::max(reach_, reach_of(tensors_, found.changed));
+    }
+    return {};
+  }
+
+  // Measured once for each kind of contents and the tensor that it names.
+  Result<void> measure_norm(const std::pair<DrawKind, int>& contents, InputSet* set) {
+    std::vector<Deviation>& known = norms_[contents];
     if (known.empty()) {
       known.resize(tensors_.size());
-      const double length = sum_length(task_, c_);
-      load(nudged_inputs(task_, tensors_, *set, sums_nudge(length)));
+      if (reach_ == 0) KP_TRY(measure_reach(*set));
+      const double length = plain_length(task_, c_, reach_);
+      load(nudged_inputs(task_, tensors_, *set, norm_nudge(task_, c_)));
       KP_TRY(run());
       for (std::size_t i = 0; i < tensors_.size(); ++i) {
         const Shaped& t = tensors_[i];
         if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
         const auto* values = reinterpret_cast<const double*>(buffers().data(i));
-        const Deviation found = deviation({values, values + t.elements}, set->expected[i]);
+        const Deviation found = deviation({values, values + t.elements}, set->expected[i], t.shape);
         known[i] = steady(t, with_sums(found, length), set->expected[i]);
       }
     }
@@ -297,10 +320,7 @@ class NativeReference : public CpuReference {
         Expected& expected = set->expected[i];
         const Deviation found = deviation(results, expected);
         sensitive = sensitive || found.worst > kSensitive * expected.rule.tolerance;
-        if (sparse) {
-          set->nudged[i].norm = std::max(set->nudged[i].norm, found.norm);
-          set->nudged[i].worst = std::max(set->nudged[i].worst, found.worst);
-        }
+        if (sparse) raise(found, 1, &set->nudged[i]);
         if (!conclusive(t, admit(results, &expected), expected.rule)) return false;
         if (expected.scale > kProbeRoom * scales[i]) return false;
       }
@@ -329,7 +349,8 @@ class NativeReference : public CpuReference {
   const Case& c_;
   CpuReferenceSettings settings_;
   std::vector<Shaped> tensors_;
-  std::map<DrawKind, std::vector<Deviation>> norms_;  // by tensor
+  // Of kinds, and the tensors that they name; by tensor.
+  std::map<std::pair<DrawKind, int>, std::vector<Deviation>> norms_;
   std::uint64_t poison_ = fresh_secret();
   std::unique_ptr<CpuSession> session_;
 };

@@ -28,6 +28,7 @@ namespace kernelpro {
 
 // Inputs and the reference's results for them.
 struct InputSet {
+  int named = -1;                         // the tensor that a probe is about (ProbePlan::tensor)
   bool varied = false;                    // its weights differ slightly from the module's
   std::vector<std::vector<char>> inputs;  // by tensor; empty for outputs
   std::vector<Expected> expected;         // by tensor; empty for inputs
@@ -58,6 +59,8 @@ class CpuReference {
   // comparing: about what one takes on a machine that does nothing else. Infinite before the first.
   int runs() const { return runs_; }
   double fastest_s() const { return fastest_s_; }
+  // How many inputs a result depends on (measure/judge/precision.h), where that was measured.
+  double reach() const { return reach_; }
   // Labels that apply to the sets made so far.
   const std::vector<std::string>& labels() const { return labels_; }
   bool has_float64() const {
@@ -73,6 +76,7 @@ class CpuReference {
   void note_given(const std::vector<Shaped>& tensors, const InputSet& set);
   std::vector<std::int64_t> not_finite_;  // by tensor, at most
   double seconds_ = 0;
+  double reach_ = 0;  // 0: not yet known
   int runs_ = 0;
   std::vector<std::string> labels_;
 
@@ -114,8 +118,11 @@ void make_room(DrawKind kind, Expected* expected);
 // A copy of the inputs, nudged (measure/judge/probe_shapes.h).
 std::vector<std::vector<char>> nudged_inputs(const Task& task, const std::vector<Shaped>& tensors,
                                              const InputSet& set, double by = 1);
+// A copy of the inputs after these changes.
+std::vector<std::vector<char>> changed_inputs(const std::vector<kp::ShapeSpec>& specs,
+                                              const InputSet& set);
 // Whether the norm of honest errors is to be known for what a request asks for.
-bool wants_norm(const Task& task, const Case& c, Policy policy, const SetRequest& request);
+bool wants_norm(const Task& task, Policy policy, const SetRequest& request);
 // The same where few elements decide: none is known.
 Deviation steady(const Shaped& output, const Deviation& nudged, const Expected& expected);
 

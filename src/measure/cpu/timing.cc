@@ -250,8 +250,11 @@ class TimedContest {
       const std::vector<Poison> poisons = poison_outputs(state_, buffers, slot, 1);
       const auto called = side.session->timed_call({slot, 1, 1, 0}, plan_.timeout_s, phase_);
       if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
-      taken.wall_ns += std::get<Called>(called).wall_ns;
+      const double wall_ns = std::get<Called>(called).wall_ns;
+      taken.wall_ns += wall_ns;
       const bool probed = probe != nullptr && shown[i] == &probe->set;
+      if (probed) values_.add_probe(probe->kind, wall_ns);
+      if (!probed && &side == &candidate_) values_.add_given(wall_ns);
       if (auto outcome = look(buffers, slot, *shown[i], poisons, max_error,
                               probed ? probe : nullptr, i == looked_at)) {
         return *outcome;
@@ -302,6 +305,10 @@ class TimedContest {
     shown[fresh_secret() % shown.size()] = &probe->set;
     auto taken = turn(candidate_, shown, &max_error_, probe, false);
     if (Outcome* outcome = std::get_if<Outcome>(&taken)) return std::optional(std::move(*outcome));
+    if (plan_.compares_values && keeps_time(probe->kind, true) &&
+        values_.wants_more(probe->kind, orders_->cost().wall_ns)) {
+      probes_.push_back(probe);
+    }
     return std::optional<Outcome>();
   }
 
@@ -416,6 +423,7 @@ class TimedContest {
     timed.max_error = max_error_;
     timed.failures = failures_;
     timed.norms = norms_;
+    if (plan_.compares_values) timed.slower = values_.slower(orders_->cost().wall_ns);
     // What calls as short as an order use of the processors cannot be told from the order's.
     if (us.mid * 1e3 > orders_->cost().wall_ns) {
       timed.observed["cpu.threads_busy"] = cpu_ns_ / own_ns_;
@@ -468,6 +476,7 @@ class TimedContest {
   std::vector<const ProbeSet*> probes_;  // to come
   std::vector<ProbeFailure> failures_;
   std::vector<NormError> norms_;
+  ValueTimes values_;  // of the candidate
   int most_ = 1;       // calls per turn
   bool anew_ = false;  // the contest begins anew, with turns of another length
 };

@@ -33,6 +33,7 @@
 #include "core/evaluation/evaluation.h"
 #include "measure/cpu/case.h"
 #include "measure/cpu/session.h"
+#include "measure/cpu/values.h"
 #include "measure/judge/probes.h"
 
 namespace kernelpro {
@@ -50,6 +51,9 @@ struct TimingPlan {
   // Those that the candidate has passed. Each comes again in one call of a turn that looks like all
   // others.
   std::vector<const ProbeSet*> probes;
+  // Whether to compare times on probes with those on the task's own values: where honest kernels
+  // neither branch nor compute exponentials by them.
+  bool compares_values = false;
 };
 
 struct Timed {
@@ -58,6 +62,7 @@ struct Timed {
   double max_error = 0;
   std::vector<ProbeFailure> failures;  // of probes among timed calls
   std::vector<NormError> norms;        // of calls in turns, where that of honest errors is known
+  std::vector<ValueTimes::Slower> slower;  // probes on which the candidate takes longer
   // "cpu.threads_busy", "load.foreign_cpu" (share of the machine that others used during turns that
   // count), "load.pairs_dropped", "load.pairs_disturbed" (pairs that count all the same) ...
   std::map<std::string, double> observed;

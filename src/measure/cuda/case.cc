@@ -21,6 +21,11 @@ Json keys_json(const SetKeys& keys) {
 
 }  // namespace
 
+std::pair<DrawKind, int> named_kind(const SetContent& content, const Task& task) {
+  const std::uint64_t word = kp::subkey(content.key, kp::kShapeStream);
+  return {content.kind, named_input(content.kind, task, word)};
+}
+
 Json about(const CudaCase& state, const char* what, int set) {
   return {{"do", what}, {"case", state.c->name}, {"set", set}};
 }
@@ -235,11 +240,22 @@ Result<std::optional<SetVerdict>> verify(CudaLink& judge, const CudaCase& state,
 }
 
 Result<std::vector<Deviation>> deviations(CudaLink& judge, const CudaCase& state, int set) {
-  KP_ASSIGN(const Reply reply,
-            trusted(judge.ask(about(state, "deviations", set), kJudgeTimeout), "the judge"));
+  Json message = about(state, "deviations", set);
+  message["shapes"] = Json::array();
+  for (const Shaped& t : state.tensors) {
+    if (t.tensor->role == Role::kOutput) message["shapes"].push_back(t.shape);
+  }
+  KP_ASSIGN(const Reply reply, trusted(judge.ask(message, kJudgeTimeout), "the judge"));
   std::vector<Deviation> all;
   for (const Json& item : JsonReader(reply.json).array("outputs")) {
-    all.push_back({read_number(item["norm"]), read_number(item["worst"])});
+    Deviation& found = all.emplace_back();
+    found.norm = read_number(item["norm"]);
+    found.worst = read_number(item["worst"]);
+    found.common = read_number(item["common"]);
+    found.relative = read_number(item["relative"]);
+    found.relative_worst = read_number(item["relative_worst"]);
+    found.changed = read_number(item["changed"]);
+    for (const Json& mean : item["means"]) found.means.push_back(read_number(mean));
   }
   return all;
 }

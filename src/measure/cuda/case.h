@@ -14,6 +14,7 @@
 #include "core/evaluation/evaluation.h"
 #include "core/plan/binary.h"
 #include "core/plan/protocol.h"
+#include "core/task/deviation.h"
 #include "core/task/key.h"
 #include "core/task/mismatch.h"
 #include "measure/cuda/link.h"
@@ -29,6 +30,9 @@ struct SetContent {
   DrawKind kind = DrawKind::kGiven;
   bool operator==(const SetContent&) const = default;
 };
+
+// Its kind, and the tensor that it names (measure/judge/probe_shapes.h); -1: none.
+std::pair<DrawKind, int> named_kind(const SetContent& content, const Task& task);
 
 // Summary of one output's expected result.
 struct ExpectedLook {
@@ -66,8 +70,10 @@ struct CudaCase {
   bool addend = false;                     // something else is added to those results
   std::vector<Contraction> contractions;   // among those
   std::map<DrawKind, std::vector<Deviation>> nudged;  // of kinds that show products, by output
-  // By output: of the reference with rounded operands, where shows_norm; empty: not known.
-  std::map<DrawKind, std::vector<Deviation>> norms;
+  // Of kinds, and the tensors that they name; by output: of the reference with rounded operands,
+  // where shows_norm; empty: not known.
+  std::map<std::pair<DrawKind, int>, std::vector<Deviation>> norms;
+  double reach = 0;           // inputs that a result depends on (measure/judge/precision.h); 0: ?
   bool self_checked = false;  // the reference agreed with itself
   double reference_s = 0;     // of the quickest draw and computation so far, as given
 

@@ -231,10 +231,10 @@ Result<CudaReference::Filled> CudaReference::fill_once(CudaCase& state, int set,
     KP_ASSIGN(nudged, compute_nudged(state, set, content));
     KP_TRY(draw(state, set, content, &filled.changed));
   }
-  const bool norm = wants_norm(state, content.kind);
+  const bool norm = wants_norm(state, content);
   if (norm && settings_.module == nullptr) {
-    const double length = sum_length(task_, *state.c);
-    KP_TRY(nudge_native(state, set, content.key, sums_nudge(length)));
+    if (state.reach == 0) KP_TRY(measure_reach(state, set, content));
+    KP_TRY(nudge_native(state, set, content.key, norm_nudge(task_, *state.c)));
     KP_TRY(draw(state, set, content, &filled.changed));
   }
   KP_TRY(compute(state, set));
@@ -250,7 +250,7 @@ Result<CudaReference::Filled> CudaReference::fill_once(CudaCase& state, int set,
       state.not_finite[i] = std::max(state.not_finite[i], looks[i].not_finite);
     }
   }
-  if (norm) KP_TRY(measure_norm(state, set, content.kind));
+  if (norm) KP_TRY(measure_norm(state, set, content));
   KP_TRY(nudged ? admit_nudged(state, set, content.kind)
                 : admit_rounding(state, set, content.kind));
   KP_TRY(make_room(state, set, content.kind));
@@ -287,9 +287,7 @@ bool CudaReference::shows_something(const CudaCase& state, int set, DrawKind kin
 }
 
 int& CudaReference::level_of(CudaCase& state, const SetContent& content) const {
-  const bool lone = content.kind == DrawKind::kLone;
-  const std::uint64_t word = kp::subkey(content.key, kp::kShapeStream);
-  return state.levels[{content.kind, lone ? lone_input(task_, word) : -1}];
+  return state.levels[named_kind(content, task_)];
 }
 
 Result<void> CudaReference::recompute(CudaCase& state, int set) {

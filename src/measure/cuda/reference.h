@@ -63,8 +63,9 @@ class CudaReference {
   Result<bool> reshape(const CudaCase& state, int set, std::uint64_t seed,
                        const std::vector<kp::ShapeSpec>& specs);
   Result<void> shape_drawn(CudaCase& state, int set, const SetContent& content, bool* changed);
-  bool wants_norm(const CudaCase& state, DrawKind kind) const;
-  Result<void> measure_norm(CudaCase& state, int set, DrawKind kind);
+  bool wants_norm(const CudaCase& state, const SetContent& content) const;
+  Result<void> measure_norm(CudaCase& state, int set, const SetContent& content);
+  Result<void> measure_reach(CudaCase& state, int set, const SetContent& content);
   Result<bool> scales(CudaCase& state, int set, int tensor, bool* factor);
   Result<std::optional<std::vector<OutputLook>>> look_at(CudaCase& state, int set,
                                                          const SetContent& given,

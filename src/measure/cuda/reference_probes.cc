@@ -61,16 +61,36 @@ Result<void> CudaReference::nudge_native(CudaCase& state, int set, const kp::Key
   return {};
 }
 
-bool CudaReference::wants_norm(const CudaCase& state, DrawKind kind) const {
-  return shows_norm(kind) && settings_.policy == Policy::kContract && state.plan.wide &&
-         state.numerics == Numerics::kFloat64 && norms_apply(task_, *state.c) &&
-         !state.norms.contains(kind);
+bool CudaReference::wants_norm(const CudaCase& state, const SetContent& content) const {
+  return shows_norm(content.kind) && settings_.policy == Policy::kContract && state.plan.wide &&
+         state.numerics == Numerics::kFloat64 && norms_apply(task_) &&
+         !state.norms.contains(named_kind(content, task_));
+}
+
+// Once: how many inputs a result depends on, where that is not known from the shapes. Leaves the
+// set's contents changed.
+Result<void> CudaReference::measure_reach(CudaCase& state, int set, const SetContent& content) {
+  state.reach = 1;
+  if (settings_.module != nullptr || !wants_reach(task_, *state.c)) return {};
+  bool changed = true;
+  const std::uint64_t word = kp::subkey(content.key, kp::kNudgeStream);
+  KP_TRY(reshape(state, set, word, few_shapes(state.tensors)));
+  KP_TRY(compute_native(state, set, false));
+  KP_TRY(trusted(judge_.ask(about(state, "narrow", set), kJudgeTimeout), "the judge"));
+  KP_TRY(draw(state, set, content, &changed));
+  KP_TRY(compute(state, set));
+  KP_TRY(look(state, set, false));
+  KP_ASSIGN(const std::vector<Deviation> found, deviations(judge_, state, set));
+  for (const Deviation& each : found) {
+    state.reach = std::max(state.reach, reach_of(state.tensors, each.changed));
+  }
+  return {};
 }
 
 // Once for each kind of contents, of the set's expected results. Those of a native reference on
 // nudged inputs are in the outputs.
-Result<void> CudaReference::measure_norm(CudaCase& state, int set, DrawKind kind) {
-  std::vector<Deviation>& known = state.norms[kind];
+Result<void> CudaReference::measure_norm(CudaCase& state, int set, const SetContent& content) {
+  std::vector<Deviation>& known = state.norms[named_kind(content, task_)];
   if (state.numerics != Numerics::kFloat64 || state.lesser[static_cast<std::size_t>(set)]) {
     return {};
   }
@@ -78,16 +98,14 @@ Result<void> CudaReference::measure_norm(CudaCase& state, int set, DrawKind kind
   const auto add = [&](double by) -> Result<void> {
     KP_ASSIGN(const std::vector<Deviation> now, deviations(judge_, state, set));
     found.resize(now.size());
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      found[i].norm = std::max(found[i].norm, by * now[i].norm);
-      found[i].worst = std::max(found[i].worst, now[i].worst);
-    }
+    for (std::size_t i = 0; i < now.size(); ++i) raise(now[i], by, &found[i]);
     return {};
   };
   if (settings_.module == nullptr) {
     // Parameters in common were not nudged.
     KP_TRY(add(state.shares_parameters(set) ? 1.4142135623730951 : 1));
-    for (Deviation& each : found) each = with_sums(each, sum_length(task_, *state.c));
+    const double length = plain_length(task_, *state.c, state.reach);
+    for (Deviation& each : found) each = with_sums(each, length);
   } else {
     KP_TRY(attach_outputs(state, set));
     for (int run = few_elements(state) ? kNormRuns : 1; run >= 0; --run) {
@@ -102,7 +120,9 @@ Result<void> CudaReference::measure_norm(CudaCase& state, int set, DrawKind kind
     if (!t.output) continue;
     const ExpectedLook& look = state.looks[static_cast<std::size_t>(set)][output];
     const double largest = std::max(std::fabs(look.low), std::fabs(look.high));
-    found[output] = steady(found[output], t.elements, largest, look.rms);
+    const bool half = t.dtype == DType::kFp16 || t.dtype == DType::kBf16;
+    const Deviation seen = half ? narrowed(found[output]) : found[output];
+    found[output] = steady(seen, t.elements, largest, look.rms);
     ++output;
   }
   known = found;

@@ -21,27 +21,9 @@ constexpr int kProbesOfLongCalls = 8;   // ... no more than so many kinds
 constexpr double kSlowUntimed = 0.1;    // ... of a case that is not timed
 constexpr std::uint64_t kKept = 4;      // contents that are ready serve this often, on average
 constexpr std::size_t kCompanions = 3;  // calls on given contents around a probe's
-constexpr double kValuesFactor = 1.25;  // largest ratio of times on other values ...
-constexpr double kValuesSlackUs = 0.5;  // ... plus the clock's steps
+constexpr double kValuesSlackUs = 0.5;  // beyond kValuesFactor: the clock's steps
 constexpr double kValuesCalls = 5;      // on each of the two, at most ...
 constexpr double kValuesSeconds = 0.2;  // ... and for at most this long
-
-// Whether an honest kernel has no reason to take another time for these. For large inputs it may
-// have one where it does more than multiply: an exponential that vanishes sends a division, and a
-// large angle a sine, down a longer path.
-bool keeps_time(DrawKind kind, bool multiplies) {
-  switch (kind) {
-    case DrawKind::kCentred:
-    case DrawKind::kLowBits:
-    case DrawKind::kFractions:
-    case DrawKind::kTiny:
-      return true;
-    case DrawKind::kScaled:
-      return multiplies;
-    default:
-      return false;
-  }
-}
 
 }  // namespace
 
@@ -83,7 +65,9 @@ Result<CudaTrial::ChosenProbes*> CudaTrial::chosen(CudaCase& state) {
   made.plans = plan_probes(shop_.task);
   KP_ASSIGN(const bool sparse, sparse_applies(state));
   std::erase_if(made.plans, [&](const ProbePlan& plan) {
-    return state.idle.contains(plan.kind) || (shows_products(plan.kind) && !sparse) ||
+    return state.idle.contains(plan.kind) ||
+           (wants_products(plan.kind) && plan.kind != DrawKind::kFaint && !sparse) ||
+           (plan.kind == DrawKind::kFaint && !multiplies(shop_.task, *state.c)) ||
            (plan.kind == DrawKind::kShortSums && state.contractions.empty());
   });
   int most = shop_.probes_each;
@@ -121,19 +105,34 @@ CudaTrial::Verdict CudaTrial::judge_found() {
 
 // How far a set's results are from the expected ones, where that of honest kernels is known.
 Result<void> CudaTrial::note_norms(const CudaCase& state, DrawKind kind, int set) {
-  const auto& all = shows_products(kind) ? state.nudged : state.norms;
-  const auto known = all.find(kind);
-  const std::vector<Deviation>* nudged = known == all.end() ? nullptr : &known->second;
+  const auto& held = state.contents[static_cast<std::size_t>(set)];
+  const auto named =
+      held && held->kind == kind ? named_kind(*held, shop_.task) : std::pair(kind, -1);
+  const std::vector<Deviation>* nudged = nullptr;
+  if (shows_products(kind)) {
+    if (const auto known = state.nudged.find(kind); known != state.nudged.end()) {
+      nudged = &known->second;
+    }
+  } else if (const auto known = state.norms.find(named); known != state.norms.end()) {
+    nudged = &known->second;
+  }
   if (nudged == nullptr || nudged->empty() || state.lesser[static_cast<std::size_t>(set)]) {
     return {};
   }
   KP_ASSIGN(const std::vector<Deviation> got, deviations(shop_.judge, state, set));
   std::size_t output = 0;
-  for (const JudgeTensor& t : state.judged) {
-    if (!t.output) continue;
+  for (const Shaped& t : state.tensors) {
+    if (t.tensor->role != Role::kOutput) continue;
     const std::size_t at = output++;
-    if (t.dtype != DType::kFp32) continue;
-    add_norm({state.c->name, t.name, got[at], (*nudged)[at], kind}, &norms_);
+    const bool single = t.tensor->dtype == DType::kFp32;
+    if (!is_floating(t.tensor->dtype) || (shows_products(kind) && !single)) continue;
+    NormError error{state.c->name, t.tensor->name, got[at],        (*nudged)[at],
+                    kind,          t.shape,        t.tensor->dtype};
+    error.length = plain_length(shop_.task, *state.c, state.reach);
+    error.linear = state.linear && !state.linear->empty();
+    error.accounted = norms_account_for_all(shop_.task, *state.c);
+    error.named = named.second;
+    add_norm(error, &norms_);
   }
   return {};
 }
@@ -151,14 +150,14 @@ SetContent CudaTrial::probe_content(const CudaCase& state, const ProbePlan& plan
                                     bool keep) {
   const auto& held = state.contents[static_cast<std::size_t>(set)];
   if (held && is_of(*held, plan) && (keep || fresh_secret() % kKept != 0)) return *held;
-  return {plan.tensor >= 0 ? lone_key(shop_.task, plan.tensor) : fresh_key(), plan.kind};
+  return {plan.tensor >= 0 ? naming_key(plan.kind, shop_.task, plan.tensor) : fresh_key(),
+          plan.kind};
 }
 
 // Whether a set's contents are those of a probe.
 bool CudaTrial::is_of(const SetContent& content, const ProbePlan& plan) const {
   if (content.kind != plan.kind) return false;
-  return plan.tensor < 0 ||
-         lone_input(shop_.task, kp::subkey(content.key, kp::kShapeStream)) == plan.tensor;
+  return plan.tensor < 0 || named_kind(content, shop_.task).second == plan.tensor;
 }
 
 // The contents of a probe into a set; with `keep`, those that it holds, if it does. False: it tells

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string>
 
 #include "core/task/key.h"
 
@@ -15,13 +16,10 @@ namespace {
 constexpr std::int64_t kFewestSparse = 64, kMostSparse = 512;
 constexpr std::int64_t kFewest = 8;  // changed elements, about
 constexpr float kBesideAddend = 0x1p20f;
-constexpr double kFactorGrows = 0x1p10;      // where other tensors grow by kOtherFactor
-constexpr double kAddendMatters = 0x1p-8;    // over what the tensor itself adds to the results
-constexpr double kSumOfNudge = 4096;         // terms whose plain sum errs as much as kNudges allow
-constexpr std::int64_t kFewestNormed = 256;  // elements
-constexpr double kTail = 32;
-constexpr std::int64_t kFlatRow = 64;  // what counts as a row of a vector
-constexpr double kLinear = 1e-9;       // float64 sums in another order
+constexpr double kFactorGrows = 0x1p10;    // where other tensors grow by kOtherFactor
+constexpr double kAddendMatters = 0x1p-8;  // over what the tensor itself adds to the results
+constexpr std::int64_t kFlatRow = 64;      // what counts as a row of a vector
+constexpr double kLinear = 1e-9;           // float64 sums in another order
 // As in python/kernelpro_torch/rounding.py.
 constexpr double kNudges[] = {0x1p-20, 0x1p-11, 0x1p-10, 0x1p-7};  // by Precision
 
@@ -30,11 +28,36 @@ bool is_discrete(const Tensor& tensor) {
          tensor.init.kind == Init::Kind::kBernoulli;
 }
 
+std::vector<std::string> extents_of(const Task& task, std::size_t tensor) {
+  std::vector<std::string> extents = task.tensors[tensor].shape;
+  if (!task.cases.empty() && tensor < task.cases[0].shapes.size()) {
+    extents.clear();
+    for (const std::int64_t n : task.cases[0].shapes[tensor]) extents.push_back(std::to_string(n));
+  }
+  std::erase(extents, "1");
+  return extents;
+}
+
+// Whether a tensor's axes are some of an output's, in order.
+bool may_be_added(const Task& task, std::size_t tensor) {
+  const std::vector<std::string> wanted = extents_of(task, tensor);
+  for (std::size_t i = 0; i < task.tensors.size(); ++i) {
+    if (task.tensors[i].role != Role::kOutput) continue;
+    std::size_t found = 0;
+    for (const std::string& extent : extents_of(task, i)) {
+      if (found < wanted.size() && extent == wanted[found]) ++found;
+    }
+    if (found == wanted.size()) return true;
+  }
+  return false;
+}
+
 int shape_of(DrawKind kind) {
   switch (kind) {
     case DrawKind::kTiny:
     case DrawKind::kTinyParameters:
     case DrawKind::kLone:
+    case DrawKind::kFaint:
       return kp::kPowerOfTwo;
     case DrawKind::kOutliers:
       return kp::kOutlier;
@@ -92,8 +115,9 @@ bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
              (given || tensor.init.kind == Init::Kind::kIntegers);
     case DrawKind::kScaled:
       return tensor.role == Role::kInput && !is_discrete(tensor) && !constant;
-    case DrawKind::kLone: {
-      const std::vector<int> all = lone_candidates(task);
+    case DrawKind::kLone:
+    case DrawKind::kFaint: {
+      const std::vector<int> all = named_candidates(kind, task);
       return std::any_of(all.begin(), all.end(), [&](int i) {
         return &task.tensors[static_cast<std::size_t>(i)] == &tensor;
       });
@@ -200,6 +224,8 @@ bool shows_products(DrawKind kind) {
   return kind == DrawKind::kSparse || kind == DrawKind::kShortSums;
 }
 
+bool wants_products(DrawKind kind) { return shows_products(kind) || kind == DrawKind::kFaint; }
+
 bool probe_varies(DrawKind kind) { return shape_of(kind) != kp::kUnchanged; }
 
 bool wants_nudged(DrawKind kind) { return probe_varies(kind) || kind == DrawKind::kScaled; }
@@ -223,25 +249,29 @@ int probe_levels(DrawKind kind) {
   }
 }
 
-std::vector<int> lone_candidates(const Task& task) {
+std::vector<int> named_candidates(DrawKind kind, const Task& task) {
   std::vector<int> all;
+  if (kind != DrawKind::kLone && kind != DrawKind::kFaint) return all;
   for (std::size_t i = 0; i < task.tensors.size(); ++i) {
     const Tensor& t = task.tensors[i];
     const bool varies = t.init.kind != Init::Kind::kConstant && !is_discrete(t);
     if (t.role == Role::kInput && varies) all.push_back(static_cast<int>(i));
   }
   if (all.size() < 2) all.clear();
+  if (kind == DrawKind::kFaint) {
+    std::erase_if(all, [&](int i) { return !may_be_added(task, static_cast<std::size_t>(i)); });
+  }
   return all;
 }
 
-int lone_input(const Task& task, std::uint64_t word) {
-  const std::vector<int> all = lone_candidates(task);
+int named_input(DrawKind kind, const Task& task, std::uint64_t word) {
+  const std::vector<int> all = named_candidates(kind, task);
   return all.empty() ? -1 : all[(word >> 20) % all.size()];
 }
 
-kp::Key lone_key(const Task& task, int tensor) {
+kp::Key naming_key(DrawKind kind, const Task& task, int tensor) {
   kp::Key key = fresh_key();
-  while (lone_input(task, kp::subkey(key, kp::kShapeStream)) != tensor) key = fresh_key();
+  while (named_input(kind, task, kp::subkey(key, kp::kShapeStream)) != tensor) key = fresh_key();
   return key;
 }
 
@@ -260,12 +290,13 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
   const auto parameters = static_cast<std::uint64_t>(
       std::count_if(tensors.begin(), tensors.end(),
                     [&](const Shaped& t) { return applies(kind, task, *t.tensor); }));
+  const int named = named_input(kind, task, word);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Shaped& t = tensors[i];
     kp::ShapeSpec& spec = specs.emplace_back(plain_spec(t));
     if (!applies(kind, task, *t.tensor)) continue;
     if (kind == DrawKind::kSparse && static_cast<int>(i) != linear) continue;
-    if (kind == DrawKind::kLone && static_cast<int>(i) != lone_input(task, word)) continue;
+    if (named >= 0 && static_cast<int>(i) != named) continue;
     // A module's square matrix may be symmetric.
     const bool square = t.shape.size() == 2 && t.shape[0] == t.shape[1];
     const bool by_place =
@@ -274,6 +305,8 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
     const std::uint64_t mine = kp::shape_word(word, i);
     spec.shape = shape;
     if (kind == DrawKind::kTiny) spec.factor = t.tensor->dtype == DType::kFp32 ? 0x1p-10f : 0x1p-4f;
+    // Not always the same, so that nobody knows how small it is.
+    if (kind == DrawKind::kFaint) spec.factor = kp::two_to(-14 - static_cast<int>(mine % 12));
     if (kind == DrawKind::kFewInputs || kind == DrawKind::kFewParameters) {
       spec.period =
           static_cast<unsigned>(std::clamp<std::int64_t>(t.elements / kFewest, 1, 1 << 30));
@@ -384,37 +417,6 @@ bool is_factor(const std::vector<OutputLook>& alone, const std::vector<OutputLoo
     if (together[i].rms > kFactorGrows * alone[i].rms) return true;
   }
   return false;
-}
-
-bool shows_norm(DrawKind kind) {
-  return kind == DrawKind::kGiven || kind == DrawKind::kCentred || kind == DrawKind::kFractions;
-}
-
-bool norms_apply(const Task& task, const Case& c) {
-  return task.precision == Precision::kFp32 && multiplies(task, c) &&
-         std::any_of(task.tensors.begin(), task.tensors.end(), [](const Tensor& t) {
-           return t.role == Role::kOutput && t.dtype == DType::kFp32;
-         });
-}
-
-double sum_length(const Task& task, const Case& c) {
-  double results = 1, most = 1;
-  for (const Shaped& t : shaped_tensors(task, c)) {
-    double& which = t.tensor->role == Role::kOutput ? results : most;
-    which = std::max(which, static_cast<double>(t.elements));
-  }
-  return std::max(task_flops(task, c) / 2, most) / results;
-}
-
-double sums_nudge(double length) { return std::sqrt(1 + length / kSumOfNudge); }
-
-Deviation with_sums(const Deviation& nudged, double length) {
-  return {std::max(nudged.norm, 0x1p-25 * std::sqrt(length)), nudged.worst};
-}
-
-Deviation steady(const Deviation& nudged, std::int64_t elements, double largest, double rms) {
-  const bool few = elements < kFewestNormed || largest > kTail * rms;
-  return few || nudged.worst > kTail * nudged.norm ? Deviation{} : nudged;
 }
 
 std::vector<kp::ShapeSpec> nudge_shapes(const std::vector<Shaped>& tensors, Precision precision,

@@ -21,6 +21,8 @@ bool leans(const Tensor& tensor);
 
 // Whether sums of few products show how precise these are.
 bool shows_products(DrawKind kind);
+// Whether a kind applies to tasks with matrix products, in fp32, alone.
+bool wants_products(DrawKind kind);
 // Whether a kind's draws differ by more than chance: in which tensor, which rows, which direction.
 bool probe_varies(DrawKind kind);
 // Rows of nearly equal elements add up the same rounding error, term by term: a naive sum of many
@@ -43,12 +45,14 @@ bool shape_applies(DrawKind kind, const Task& task);
 // nothing large.
 int probe_levels(DrawKind kind);
 
-// kLone: the inputs of which one gets large, as indices into Task::tensors: none if there is only
-// one. And which of them a word of kShapeStream names.
-std::vector<int> lone_candidates(const Task& task);
-int lone_input(const Task& task, std::uint64_t word);
-// A fresh key that names `tensor`, one of lone_candidates.
-kp::Key lone_key(const Task& task, int tensor);
+// kLone, kFaint: the inputs of which one gets large or small, as indices into Task::tensors: none
+// if there is only one input. Small ones have the shape of an output, or part of it, as what is
+// added to results has. Other kinds: none.
+std::vector<int> named_candidates(DrawKind kind, const Task& task);
+// Which of them a word of kShapeStream names; -1: none.
+int named_input(DrawKind kind, const Task& task, std::uint64_t word);
+// A fresh key that names `tensor`, one of them.
+kp::Key naming_key(DrawKind kind, const Task& task, int tensor);
 
 // How a probe changes each tensor after it was drawn; empty if it changes none. `linear`: for
 // kSparse, the tensor to make sparse, and `addend`: whether something else is added to the results,
@@ -91,21 +95,6 @@ bool has_addend(const std::vector<OutputLook>& large, const std::vector<OutputLo
 // tensor is multiplied by any of them, or only added.
 inline constexpr float kOtherFactor = 0x1p20f;
 bool is_factor(const std::vector<OutputLook>& alone, const std::vector<OutputLook>& together);
-
-// Whether the norm of an honest kernel's errors is known on these contents: those that are drawn as
-// the task says, or nearly so. Only in fp32 tasks with matrix products.
-bool shows_norm(DrawKind kind);
-bool norms_apply(const Task& task, const Case& c);
-// Terms of a sum, from the declared work.
-double sum_length(const Task& task, const Case& c);
-// The error that an honest kernel's norm is measured by, from nudged results of a task folder:
-// plain sums of either sign err by up to 0.3 sqrt(n) 2^-24 of the root of their terms' squares, and
-// by 0.23 sqrt(n) 2^-24 of themselves if all terms have one.
-double sums_nudge(double length);  // the nudge, over that of kNudges
-Deviation with_sums(const Deviation& nudged, double length);
-// Zero where few elements decide the norm, so that it differs from draw to draw. `largest`: of the
-// expected values, `rms` their root mean square.
-Deviation steady(const Deviation& nudged, std::int64_t elements, double largest, double rms);
 
 // All floating inputs and parameters (`parameters`) times 1 +- `size`: results of honest arithmetic
 // differ from exact ones by about as much as these do, wherever products and functions of single

@@ -321,9 +321,10 @@ TEST(ProbeShapes, OneOfSeveralInputsGetsLarge) {
   task.tensors[3].role = Role::kOutput;
   std::vector<Shaped> tensors;
   for (const Tensor& t : task.tensors) tensors.push_back({&t, {8}, 8, 32});
-  EXPECT_EQ(lone_candidates(task), (std::vector<int>{0, 1}));
+  EXPECT_EQ(named_candidates(DrawKind::kLone, task), (std::vector<int>{0, 1}));
   for (const int which : {0, 1}) {
-    const std::uint64_t word = kp::subkey(lone_key(task, which), kp::kShapeStream);
+    const std::uint64_t word =
+        kp::subkey(naming_key(DrawKind::kLone, task, which), kp::kShapeStream);
     const auto specs = probe_shapes(task, tensors, DrawKind::kLone, word);
     ASSERT_EQ(specs.size(), 4u);
     for (int i = 0; i < 4; ++i) {
@@ -332,8 +333,30 @@ TEST(ProbeShapes, OneOfSeveralInputsGetsLarge) {
     EXPECT_EQ(specs[static_cast<std::size_t>(which)].factor, 0x1p20f);
   }
   task.tensors[1].init = task.tensors[2].init;
-  EXPECT_TRUE(lone_candidates(task).empty());
+  EXPECT_TRUE(named_candidates(DrawKind::kLone, task).empty());
   EXPECT_FALSE(shape_applies(DrawKind::kLone, task));
+}
+
+TEST(ProbeShapes, WhatMayBeAddedToResultsGetsFaint) {
+  // c = z + a b, and a bias
+  Task task;
+  task.tensors.resize(5);
+  const std::vector<std::string> shapes[] = {{"M", "K"}, {"K", "N"}, {"M", "N"}, {"N"}, {"M", "N"}};
+  for (std::size_t i = 0; i < 5; ++i) task.tensors[i].shape = shapes[i];
+  task.tensors[4].role = Role::kOutput;
+  EXPECT_EQ(named_candidates(DrawKind::kFaint, task), (std::vector<int>{2, 3}));
+  EXPECT_TRUE(shape_applies(DrawKind::kFaint, task));
+  std::vector<Shaped> tensors;
+  for (const Tensor& t : task.tensors) tensors.push_back({&t, {8}, 8, 32});
+  const std::uint64_t word = kp::subkey(naming_key(DrawKind::kFaint, task, 2), kp::kShapeStream);
+  const auto specs = probe_shapes(task, tensors, DrawKind::kFaint, word);
+  ASSERT_EQ(specs.size(), 5u);
+  EXPECT_EQ(specs[0].shape, kp::kUnchanged);
+  EXPECT_LE(specs[2].factor, 0x1p-14f);
+  EXPECT_GE(specs[2].factor, 0x1p-25f);
+  task.cases.resize(1);
+  task.cases[0].shapes = {{8, 4}, {4, 6}, {8, 1, 6}, {3}, {8, 6}};  // a module's
+  EXPECT_EQ(named_candidates(DrawKind::kFaint, task), (std::vector<int>{2}));
 }
 
 TEST(ProbeShapes, FewOfOneSignChangeIt) {
@@ -455,45 +478,6 @@ TEST(ProbeShapes, FactorsGrowWithOthers) {
   const auto specs = power_shapes(drawn.tensors, 0, 4, kOtherFactor, true);
   EXPECT_EQ(specs[0].factor, 4);
   EXPECT_EQ(specs[1].shape, kp::kUnchanged) << "an output";
-}
-
-// The error in norm of a plain sum of `length` products, over that of the exact ones.
-double plain_sum(std::int64_t length, bool positive) {
-  double errors = 0, sizes = 0;
-  for (std::uint64_t sum = 0; sum < 64; ++sum) {
-    float got = 0;
-    double exact = 0;
-    for (std::int64_t i = 0; i < length; ++i) {
-      const std::uint64_t word = kp::mix64(sum * 1000003 + static_cast<std::uint64_t>(i));
-      const float shift = positive ? 0 : 0.5f;
-      const float a = kp::unit_float(word) - shift, b = kp::unit_float(word << 24) - shift;
-      got = std::fma(a, b, got);
-      exact += static_cast<double>(a) * static_cast<double>(b);
-    }
-    errors += (static_cast<double>(got) - exact) * (static_cast<double>(got) - exact);
-    sizes += exact * exact;
-  }
-  return std::sqrt(errors / sizes);
-}
-
-TEST(ProbeShapes, PlainSumsAreWithinWhatNudgedInputsAllow) {
-  for (const std::int64_t length : {16, 256, 4096, 65536}) {
-    const auto n = static_cast<double>(length);
-    // Products of two nudged factors; the sum has either sign, or is the larger by sqrt(n).
-    const double products = std::sqrt(2.0) * 0x1p-20 * sums_nudge(n);
-    const Deviation either = with_sums({products, 0}, n);
-    const Deviation one = with_sums({products / std::sqrt(n), 0}, n);
-    EXPECT_LT(plain_sum(length, false), either.norm) << length;
-    EXPECT_LT(plain_sum(length, true), one.norm) << length;
-    EXPECT_LT(either.norm, 1.6e-6 * std::max(1.0, std::sqrt(n) / 40)) << "two bf16 parts: 4e-6";
-  }
-}
-
-TEST(ProbeShapes, NormsOfFewElementsAreNotKnown) {
-  EXPECT_EQ(steady({1e-6, 1e-5}, 4096, 5, 1).norm, 1e-6);
-  EXPECT_EQ(steady({1e-6, 1e-5}, 100, 5, 1).norm, 0);
-  EXPECT_EQ(steady({1e-6, 1e-5}, 4096, 500, 1).norm, 0) << "one element decides";
-  EXPECT_EQ(steady({1e-6, 1e-4}, 4096, 5, 1).norm, 0) << "one error decides";
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ constexpr DrawKind kShaped[] = {DrawKind::kTiny,
                                 DrawKind::kFewParameters,
                                 DrawKind::kFractions,
                                 DrawKind::kOutliers,
-                                DrawKind::kLone};
+                                DrawKind::kLone,
+                                DrawKind::kFaint};
 constexpr std::size_t kMostLone = 4;  // tensors
 
 // Shifts by the mean if it (practically) never changes sign.
@@ -123,13 +124,12 @@ std::vector<ProbePlan> plan_probes(const Task& task) {
   }
   for (const DrawKind kind : kShaped) {
     if (!shape_applies(kind, task)) continue;
-    if (shows_products(kind) && task.precision != Precision::kFp32) continue;
+    if (wants_products(kind) && task.precision != Precision::kFp32) continue;
     ProbePlan plan;
     plan.kind = kind;
     for (const Tensor& tensor : task.tensors) plan.inits.push_back(tensor.init);
     if (task.module) plan.inits.clear();
-    if (kind == DrawKind::kLone) {
-      const std::vector<int> all = lone_candidates(task);
+    if (const std::vector<int> all = named_candidates(kind, task); !all.empty()) {
       for (std::size_t k = 0; k < std::min(all.size(), kMostLone); ++k) {
         plan.tensor = all.size() > kMostLone ? -1 : all[k];
         plans.push_back(plan);
@@ -147,6 +147,22 @@ std::vector<ProbePlan> plan_probes(const Task& task) {
     plans.push_back(std::move(plan));
   }
   return plans;
+}
+
+// For large inputs a kernel may have a reason where it does more than multiply: an exponential that
+// vanishes sends a division, and a large angle a sine, down a longer path.
+bool keeps_time(DrawKind kind, bool multiplies) {
+  switch (kind) {
+    case DrawKind::kCentred:
+    case DrawKind::kLowBits:
+    case DrawKind::kFractions:
+    case DrawKind::kTiny:
+      return true;
+    case DrawKind::kScaled:
+      return multiplies;
+    default:
+      return false;
+  }
 }
 
 bool changes_parameters(DrawKind kind) {
@@ -181,6 +197,7 @@ int class_of(DrawKind kind) {
   switch (kind) {
     case DrawKind::kSparse:
     case DrawKind::kShortSums:
+    case DrawKind::kFaint:
       return 0;
     case DrawKind::kParameters:
     case DrawKind::kLargeParameters:
@@ -211,7 +228,7 @@ std::size_t put_telling_first(const std::vector<ProbePlan>& plans,
   std::vector<std::size_t> first, rest;
   std::set<int> seen;
   for (const std::size_t i : *order) {
-    const bool each = plans[i].kind == DrawKind::kLone || shows_products(plans[i].kind);
+    const bool each = plans[i].kind == DrawKind::kLone || wants_products(plans[i].kind);
     const bool unseen = seen.insert(class_of(plans[i].kind)).second;
     (each || unseen ? first : rest).push_back(i);
   }
@@ -272,6 +289,8 @@ std::string probe_words(DrawKind kind) {
       return "on inputs with outliers in their rows";
     case DrawKind::kLone:
       return "on inputs of which one is much larger";
+    case DrawKind::kFaint:
+      return "on inputs of which one is too small to hide others";
     default:
       return "on the task's own inputs";
   }
@@ -321,60 +340,35 @@ bool among(const DrawKind (&kinds)[N], DrawKind kind) {
   return std::find(std::begin(kinds), std::end(kinds), kind) != std::end(kinds);
 }
 
-void judge_dense(const NormError& error, ProbeVerdict* verdict) {
-  const double allowed = std::max(kNormFloor, error.nudged.norm);
-  if (error.nudged.norm <= 0 || error.got.norm <= allowed) return;
-  const std::string what = "the errors of " + error.tensor + " are " + number(error.got.norm, 3) +
-                           " of its norm " + probe_words(error.kind) + " (plain fp32: at most " +
-                           number(allowed, 3) + "), case " + error.case_name;
-  if (error.got.norm > kCoarse * allowed) {
-    if (!verdict->rejected) {
-      verdict->rejected = Rejected{"precision", "computes in less than fp32: " + what};
-    }
-    return;
+void note(const Imprecision& found, ProbeVerdict* verdict) {
+  switch (found.kind) {
+    case Imprecision::Kind::kRejected:
+      if (verdict->rejected) return;
+      verdict->rejected = Rejected{"precision", "computes in less than fp32: " + found.what};
+      return;
+    case Imprecision::Kind::kCoarser:
+      if (!add_label(verdict, Label::kCoarserThanFp32)) return;
+      verdict->notes.push_back("less precise than plain fp32 sums in any order: " + found.what);
+      return;
+    case Imprecision::Kind::kByNorm:
+      if (!add_label(verdict, Label::kPreciseByNorm)) return;
+      verdict->notes.push_back(
+          "its errors are those of fp32 by their norm alone, as with Winograd's algorithm: " +
+          found.what);
+      return;
   }
-  if (!add_label(verdict, Label::kCoarserThanFp32)) return;
-  verdict->notes.push_back("less precise than plain fp32 sums in any order: " + what);
-}
-
-void judge_sparse(const NormError& error, ProbeVerdict* verdict) {
-  const double allowed = std::max(kNormFloor, kNormRoom * error.nudged.norm);
-  if (error.got.norm > allowed && !verdict->rejected) {
-    verdict->rejected = Rejected{
-        "precision", "computes in less than fp32: the products in " + error.tensor + " err by " +
-                         number(error.got.norm, 3) + " of their norm " + probe_words(error.kind) +
-                         " (allowed " + number(allowed, 3) + "), case " + error.case_name};
-  }
-  if (error.got.worst <= std::max(kElementRoom, kElementNudged * error.nudged.worst)) return;
-  if (!add_label(verdict, Label::kPreciseByNorm)) return;
-  verdict->notes.push_back(
-      "its errors are those of fp32 by their norm alone, as with Winograd's algorithm: single "
-      "elements of " +
-      error.tensor + " err by " + number(error.got.worst, 3) + " of the output's scale " +
-      probe_words(error.kind) + " (case " + error.case_name + ")");
 }
 
 }  // namespace
-
-void add_norm(const NormError& error, std::vector<NormError>* all) {
-  for (NormError& known : *all) {
-    if (known.kind != error.kind || known.tensor != error.tensor ||
-        known.case_name != error.case_name) {
-      continue;
-    }
-    if (error.got.norm > known.got.norm) known.got.norm = error.got.norm;
-    if (error.got.worst > known.got.worst) known.got.worst = error.got.worst;
-    return;
-  }
-  all->push_back(error);
-}
 
 ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& failures,
                           const std::vector<NormError>& norms) {
   ProbeVerdict verdict;
   for (const NormError& error : norms) {
     if (precision != Precision::kFp32) break;
-    (shows_products(error.kind) ? judge_sparse : judge_dense)(error, &verdict);
+    for (const Imprecision& found : judge_norm(error, probe_words(error.kind))) {
+      note(found, &verdict);
+    }
   }
   for (const ProbeFailure& failure : failures) {
     const bool telling = among(kTelling, failure.kind);

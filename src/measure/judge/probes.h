@@ -13,6 +13,7 @@
 #include "core/evaluation/evaluation.h"
 #include "core/task/mismatch.h"
 #include "core/task/task.h"
+#include "measure/judge/precision.h"
 #include "task/reference/module_reference.h"
 
 namespace kernelpro {
@@ -22,7 +23,7 @@ struct ProbePlan {
   // Native tasks: how each tensor is drawn, in order of Task::tensors. Empty for tasks with a
   // Module, which draws itself (ModuleReference::draw; its `changed`: whether to go on).
   std::vector<Init> inits;
-  // kLone: the tensor that gets large (measure/judge/probe_shapes.h); -1: any.
+  // kLone, kFaint: the tensor that gets large or small (measure/judge/probe_shapes.h); -1: any.
   int tensor = -1;
 };
 
@@ -33,6 +34,9 @@ struct ProbePlan {
 std::vector<ProbePlan> plan_probes(const Task& task);
 
 bool changes_parameters(DrawKind kind);
+// Whether an honest kernel has no reason to take another time for a kind's values.
+bool keeps_time(DrawKind kind, bool multiplies);
+inline constexpr double kValuesFactor = 1.25;  // the largest ratio of times on other values
 
 // Which of `plans` to run, as places in it, in random order: all of them, or `most` (0: all).
 // `resident`: for each, whether its contents are ready, which makes it cheap; they get half of the
@@ -61,7 +65,6 @@ double largest_value(DType dtype);
 inline constexpr std::int64_t kManyRounded = 4096;
 inline constexpr int kRoundedRuns = 4;
 inline constexpr int kNudgedRuns = 2;  // of a task folder's reference, likewise, on the CPU
-inline constexpr int kNormRuns = 2;    // likewise, of outputs with few elements
 inline constexpr double kProbeRoom = 2;
 
 struct ProbeFailure {
@@ -77,17 +80,6 @@ struct ProbeFailure {
 ProbeFailure probe_failure(DrawKind kind, const std::string& case_name, const Outcome& outcome,
                            const std::vector<Shaped>& tensors);
 
-// The deviation of an fp32 output on sparse inputs, or on those of shows_norm (probe_shapes.h), and
-// that of the reference on nudged ones (or of a module in plain fp32, times kPlainRoom, where that
-// is larger).
-struct NormError {
-  std::string case_name, tensor;
-  Deviation got, nudged;
-  DrawKind kind = DrawKind::kSparse;
-};
-// Keeps the largest of each case, tensor and kind.
-void add_norm(const NormError& error, std::vector<NormError>* all);
-
 struct ProbeVerdict {
   std::optional<Rejected> rejected;
   std::vector<std::string> labels;  // each once
@@ -97,24 +89,8 @@ struct ProbeVerdict {
 // inputs or on those with other last digits, by less than 0.05 of its scale, was computed in less
 // than fp32: rule "precision". (A single number may cancel by chance: outputs of fewer than 16
 // elements only get the label.) Everything else is a label and a note.
-//
-// On sparse inputs the norm of the errors decides: products in fp32 reach 3e-8 of the norm of the
-// results, three bf16 parts 5e-9, Winograd's F(2x2) 1e-7 and F(4x4) 1e-6, two bf16 parts 3e-6. So
-// an output is rejected above about 1.9e-6 (kNormRoom times the deviation on nudged inputs), and
-// one whose elements err by more than 2^-18 gets the label "precise-by-norm": a fast algorithm.
-//
-// On other contents sums are long. There the results of the reference change too, with operands
-// rounded as plain sums in any order round them: plain fp32, naive sums included, reaches half of
-// that norm. An output that errs by more gets the label "coarser-than-fp32", as do two bf16 parts
-// and long sums by a fast algorithm; one that errs by kCoarse times that much is rejected.
+// Norms are judged by measure/judge/precision.h.
 ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& failures,
                           const std::vector<NormError>& norms = {});
-inline constexpr double kCoarse = 8;
-inline constexpr double kNormRoom = 1.4;
-inline constexpr double kNormFloor = 0x1p-20;  // for fast functions of few elements
-// A module in plain fp32 errs by what its products and everything else need: this much more passes.
-inline constexpr double kPlainRoom = 1.5;  // times kNormRoom
-inline constexpr double kElementRoom = 0x1p-18;
-inline constexpr double kElementNudged = 0.5;  // of the largest deviation on nudged inputs
 
 }  // namespace kernelpro

@@ -152,9 +152,10 @@ TEST(Probes, TheTellingOnesComeFirst) {
     std::vector<std::size_t> order =
         choose_probes(std::vector<char>(plans.size()), 0, kp::mix64(round));
     const std::size_t telling = put_telling_first(plans, &order);
-    EXPECT_EQ(telling, 9u);  // two of products, one of each other class, two inputs alone
+    // Two of products, two of faint inputs, one of each other class, two inputs alone.
+    EXPECT_EQ(telling, 11u);
     ASSERT_EQ(std::set<std::size_t>(order.begin(), order.end()).size(), plans.size());
-    EXPECT_TRUE(shows_products(plans[order[0]].kind));
+    EXPECT_TRUE(wants_products(plans[order[0]].kind));
     std::vector<DrawKind> first;
     for (std::size_t k = 0; k < telling; ++k) first.push_back(plans[order[k]].kind);
     EXPECT_EQ(std::count(first.begin(), first.end(), DrawKind::kLone), 2);
@@ -231,7 +232,7 @@ TEST(Probes, LastDigitsThatRoundOneWayShowRounding) {
 }
 
 NormError sparse(double norm, double worst, double nudged = 1.35e-6) {
-  return {"large", "y", {norm, worst}, {nudged, 5e-6}};
+  return {"large", "y", {norm, worst}, {nudged, 5e-6}, DrawKind::kSparse};
 }
 
 // The deviations are measured ones, of products and of Winograd's algorithm.

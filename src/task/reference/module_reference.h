@@ -54,7 +54,8 @@ struct ReferenceSettings {
 //   outliers:    one element of many rows gets large or changes its sign;
 //   short sums:  of two inputs that are multiplied and added up, either is negligible in one half
 //                of the sums (measure/judge/short_sums.h);
-//   lone:        one of several floating inputs gets so large that it matters beside the others.
+//   lone:        one of several floating inputs gets so large that it matters beside the others;
+//   faint:       one that may be added to the results gets so small that it hides nothing.
 enum class DrawKind {
   kGiven,
   kCentred,
@@ -80,7 +81,8 @@ enum class DrawKind {
   kFilled,
   kOutliers,
   kLone,
-  kShortSums
+  kShortSums,
+  kFaint
 };
 
 // Arithmetic in which the module computes expected results:

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/task/deviation.h"
 #include "core/task/mismatch.h"
 #include "task/reference/module_reference.h"
 #include "task/reference/module_testing.h"

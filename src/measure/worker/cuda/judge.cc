@@ -13,7 +13,8 @@
 //   reference {case, set, cubin, plan, again} -> {"agrees"}
 //   seal {case, set, typical} -> {"outputs":[summary,...]}
 //   reshape {case, set, seed, specs}, narrow {case, set}
-//   deviations {case, set} -> {"outputs":[{"norm","worst"},...]}
+//   deviations {case, set, shapes:[[EXTENT,...],...]} -> {"outputs":[{"norm","worst","common",
+//       "relative","relative_worst","changed","means"},...]}
 //   admit {case, set} -> {"outputs":[{"least","worst","jumps"},...]}
 //   least {case, set, least:[SCALE,...]}
 //   tolerances {case, tolerances:[T,...]}
@@ -50,6 +51,18 @@ namespace {
 Json number_json(double v) {
   if (std::isfinite(v)) return Json(v);
   return Json(std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+}
+
+Json deviation_json(const Deviation& found) {
+  Json means = Json::array();
+  for (const double mean : found.means) means.push_back(number_json(mean));
+  return {{"norm", number_json(found.norm)},
+          {"worst", number_json(found.worst)},
+          {"common", number_json(found.common)},
+          {"relative", number_json(found.relative)},
+          {"relative_worst", number_json(found.relative_worst)},
+          {"changed", number_json(found.changed)},
+          {"means", means}};
 }
 
 class Judge {
@@ -341,11 +354,16 @@ class Judge {
   }
   Result<Json> narrow(const WorkerCommand& command) { return done(case_->narrow(set_of(command))); }
   Result<Json> deviations(const WorkerCommand& command) {
-    KP_ASSIGN(const std::vector<Deviation> found, case_->deviations(set_of(command)));
-    Json all = Json::array();
-    for (const Deviation& d : found) {
-      all.push_back({{"norm", number_json(d.norm)}, {"worst", number_json(d.worst)}});
+    std::vector<std::vector<std::int64_t>> shapes;
+    for (const Json& extents : JsonReader(command.json).array("shapes")) {
+      shapes.emplace_back();
+      for (const Json& extent : extents) {
+        shapes.back().push_back(extent.is_number_unsigned() ? extent.get<std::int64_t>() : 0);
+      }
     }
+    KP_ASSIGN(const std::vector<Deviation> found, case_->deviations(set_of(command), shapes));
+    Json all = Json::array();
+    for (const Deviation& d : found) all.push_back(deviation_json(d));
     return Json{{"outputs", all}};
   }
   Result<Json> tolerances(const WorkerCommand& command) {

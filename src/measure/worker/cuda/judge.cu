@@ -390,32 +390,93 @@ extern "C" __global__ void narrow(const double* expected, void* out, int dtype, 
   }
 }
 
-// core/task/mismatch.h's deviation; zeroed before.
+// Of the values that are rounded to an element, the nearest to `wanted` (core/task/deviation.h).
+__device__ inline double before_rounding(u64 bits, int dtype, double wanted) {
+  if (dtype != 1 && dtype != 2) return as_double(bits, dtype);
+  const unsigned size = static_cast<unsigned>(bits) & 0x7fffu;
+  const unsigned infinity = dtype == 1 ? 0x7c00u : 0x7f80u;
+  if (size >= infinity || !isfinite(wanted)) return as_double(bits, dtype);
+  const double sign = (bits & 0x8000u) != 0 ? -1 : 1;
+  const double value = as_double(size, dtype);
+  const double above = size + 1 < infinity ? as_double(size + 1, dtype)
+                       : dtype == 1        ? 65536
+                                           : value;
+  const double below = size > 0 ? as_double(size - 1, dtype) : -above;
+  return sign * fmin(fmax(sign * wanted, (value + below) / 2), (value + above) / 2);
+}
+
+// core/task/deviation.h's; zeroed before.
 struct Deviation {
-  double errors, sizes;  // sums of squares; `worst`: bits of a non-negative double
-  u64 worst;
+  double errors, sizes, products, relative;  // sums of squares; of errors times values
+  u64 changed, count;
+  u64 worst, relative_worst;  // bits of non-negative doubles
 };
 
+__device__ inline void add_lanes(double value, double* to) {
+  for (int lane = 16; lane > 0; lane /= 2) value += __shfl_down_sync(~0u, value, lane);
+  if (threadIdx.x % 32 == 0) atomicAdd(to, value);
+}
+
 extern "C" __global__ void deviate(const void* out, const void* expected, int dtype, double rms,
-                                   u64 count, Deviation* result) {
-  double errors = 0, sizes = 0, worst = 0;
+                                   double scale, double changes, u64 count, Deviation* result) {
+  double errors = 0, sizes = 0, products = 0, relative = 0, worst = 0, relative_worst = 0;
+  u64 changed = 0, finite = 0;
   for (u64 i = first_index(); i < count; i += stride()) {
     const double e = expected_value(expected, dtype, 1, i);
-    const double d = fabs(as_double(load_bits(out, dtype, i), dtype) - e);
+    const double error = before_rounding(load_bits(out, dtype, i), dtype, e) - e;
+    const double d = fabs(error);
     if (!isfinite(d)) continue;
+    ++finite;
     errors += d * d;
     sizes += e * e;
-    if (d > 0) worst = fmax(worst, d / fmax(fabs(e), rms));
+    products += error * e;
+    if (!(d > 0)) continue;
+    if (d > changes * fabs(e)) ++changed;
+    worst = fmax(worst, d / fmax(fabs(e), rms));
+    const double own = d / fmax(fabs(e), scale);
+    relative += own * own;
+    relative_worst = fmax(relative_worst, own);
   }
-  for (int lane = 16; lane > 0; lane /= 2) {
-    errors += __shfl_down_sync(~0u, errors, lane);
-    sizes += __shfl_down_sync(~0u, sizes, lane);
-  }
-  if (threadIdx.x % 32 == 0) {
-    atomicAdd(&result->errors, errors);
-    atomicAdd(&result->sizes, sizes);
-  }
+  add_lanes(errors, &result->errors);
+  add_lanes(sizes, &result->sizes);
+  add_lanes(products, &result->products);
+  add_lanes(relative, &result->relative);
+  if (changed > 0) atomicAdd(&result->changed, changed);
+  if (finite > 0) atomicAdd(&result->count, finite);
   if (worst > 0) atomicMax(&result->worst, static_cast<u64>(__double_as_longlong(worst)));
+  if (relative_worst > 0) {
+    atomicMax(&result->relative_worst, static_cast<u64>(__double_as_longlong(relative_worst)));
+  }
+}
+
+// core/task/deviation.h's MeanAxis.
+struct MeanAxis {
+  u64 outer, length, inner;
+  int across;
+};
+
+// Adds up the squares of the groups' sums of errors, less `common` times the values. A warp has a
+// group at a time.
+extern "C" __global__ void mean_errors(const void* out, const void* expected, int dtype,
+                                       double common, MeanAxis axis, double* squares) {
+  const u64 lanes = blockDim.x < 32 ? blockDim.x : 32, lane = threadIdx.x % lanes;
+  const u64 groups = axis.across ? axis.length : axis.outer * axis.inner;
+  const u64 averaged = axis.across ? axis.outer * axis.inner : axis.length;
+  double all = 0;
+  for (u64 group = first_index() / lanes; group < groups; group += stride() / lanes) {
+    double sum = 0;
+    for (u64 k = lane; k < averaged; k += lanes) {
+      const u64 o = (axis.across ? k : group) / axis.inner;
+      const u64 n = (axis.across ? k : group) % axis.inner;
+      const u64 i = (o * axis.length + (axis.across ? group : k)) * axis.inner + n;
+      const double e = expected_value(expected, dtype, 1, i);
+      const double error = as_double(load_bits(out, dtype, i), dtype) - e - common * e;
+      if (isfinite(error)) sum += error;
+    }
+    for (int to = 16; to > 0; to /= 2) sum += __shfl_down_sync(~0u, sum, to);
+    if (lane == 0) all += sum * sum;
+  }
+  if (all > 0) atomicAdd(squares, all);
 }
 
 // Do these bytes of an input matter to the result? Mode 0: makes floating values large, with

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/plan/protocol.h"
+#include "core/task/deviation.h"
 #include "core/task/mismatch.h"
 #include "core/task/shapes.h"
 #include "measure/worker/cuda/graph.h"
@@ -106,7 +107,9 @@ class JudgeCase {
   // Floating expected results into the outputs, in the outputs' types.
   Result<void> narrow(int set);
   // Of the outputs from the sealed expected results; by output. Zero for types without doubles.
-  Result<std::vector<Deviation>> deviations(int set);
+  // `shapes`: of the outputs, for means along axes; may be empty.
+  Result<std::vector<Deviation>> deviations(int set,
+                                            const std::vector<std::vector<std::int64_t>>& shapes);
   // Replaces those given to `open`; by tensor.
   void set_tolerances(const std::vector<double>& tolerances);
   // A set's outputs hold another result of the reference: raises the set's scales until that result
@@ -170,6 +173,8 @@ class JudgeCase {
   Result<std::vector<std::uint64_t>> expected_seals(const Set& set);
   Result<Surveyed> survey(const Set& set, std::size_t tensor);
   Result<double> scale_of_expected(const Set& set, std::size_t tensor);
+  Result<void> add_means(const Set& set, std::size_t tensor, const std::vector<MeanAxis>& axes,
+                         Deviation* found);
   Result<void> poison_buffer(Buffer* buffer, std::size_t slot, std::uint64_t key, bool slack);
   Result<void> compare_set(Set* set, const std::vector<std::uint64_t>& seals, SetFindings* found);
   Result<void> find_intrusions(const std::vector<int>& sets, std::vector<SetFindings>* all);

@@ -4,6 +4,7 @@
 
 #if KERNELPRO_HAVE_CUDA
 
+#include <algorithm>
 #include <cmath>
 
 namespace kernelpro {
@@ -17,8 +18,33 @@ struct RawSurvey {
 
 // Mirrors struct Deviation of judge.cu.
 struct RawDeviation {
-  double errors = 0, sizes = 0, worst = 0;
+  double errors = 0, sizes = 0, products = 0, relative = 0;
+  std::uint64_t changed = 0, count = 0;
+  double worst = 0, relative_worst = 0;
 };
+
+// Mirrors struct MeanAxis of judge.cu.
+struct RawMeanAxis {
+  std::uint64_t outer = 1, length = 1, inner = 1;
+  int across = 0;
+};
+
+Deviation summary(const RawDeviation& raw) {
+  Deviation found;
+  found.norm = raw.sizes > 0 ? std::sqrt(raw.errors / raw.sizes) : 0;
+  found.common = raw.sizes > 0 ? raw.products / raw.sizes : 0;
+  found.worst = raw.worst;
+  const auto count = static_cast<double>(std::max<std::uint64_t>(raw.count, 1));
+  found.relative = std::sqrt(raw.relative / count);
+  found.relative_worst = raw.relative_worst;
+  found.changed = static_cast<double>(raw.changed) / count;
+  return found;
+}
+
+RawMeanAxis raw_axis(const MeanAxis& axis) {
+  return {static_cast<std::uint64_t>(axis.outer), static_cast<std::uint64_t>(axis.length),
+          static_cast<std::uint64_t>(axis.inner), axis.across ? 1 : 0};
+}
 
 }  // namespace
 
@@ -75,25 +101,54 @@ Result<void> JudgeCase::narrow(int index) {
   return {};
 }
 
-Result<std::vector<Deviation>> JudgeCase::deviations(int index) {
+Result<std::vector<Deviation>> JudgeCase::deviations(
+    int index, const std::vector<std::vector<std::int64_t>>& shapes) {
   const Set& set = set_at(index);
   KP_TRY(zero_results(sizeof(RawDeviation) * tensors_.size()));
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const JudgeTensor& t = tensors_[i];
     if (!t.output || !is_floating(t.dtype) || !t.wide) continue;
     const auto count = static_cast<std::uint64_t>(t.elements);
+    const double scale = std::max(set.typical ? set.scale[i] : set.rms[i], set.least[i]);
     KP_CUDA_TRY(kernels_->run("deviate", count, data_at(set, i), expected_at(set, i),
-                              static_cast<int>(t.dtype), set.rms[i], count,
+                              static_cast<int>(t.dtype), set.rms[i], scale, kChanged, count,
                               scratch_ + sizeof(RawDeviation) * i));
   }
   KP_ASSIGN(const std::vector<RawDeviation> raw, results<RawDeviation>(tensors_.size()));
   std::vector<Deviation> all;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (!tensors_[i].output) continue;
-    const RawDeviation& r = raw[i];
-    all.push_back({r.sizes > 0 ? std::sqrt(r.errors / r.sizes) : 0, r.worst});
+    const JudgeTensor& t = tensors_[i];
+    if (!t.output) continue;
+    Deviation& found = all.emplace_back(summary(raw[i]));
+    const bool known = t.dtype == DType::kFp32 && t.wide && all.size() <= shapes.size();
+    if (!known || raw[i].count == 0) continue;
+    KP_TRY(add_means(set, i, mean_axes(shapes[all.size() - 1]), &found));
   }
   return all;
+}
+
+Result<void> JudgeCase::add_means(const Set& set, std::size_t tensor,
+                                  const std::vector<MeanAxis>& axes, Deviation* found) {
+  const JudgeTensor& t = tensors_[tensor];
+  const auto fits = [&](const MeanAxis& axis) {
+    return axis.groups() * axis.averaged() == t.elements;
+  };
+  if (axes.empty() || !std::all_of(axes.begin(), axes.end(), fits)) return {};
+  KP_TRY(zero_results(sizeof(double) * axes.size()));
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    // Of a warp's lanes for each group.
+    const auto threads = static_cast<std::uint64_t>(axes[k].groups()) * 32;
+    KP_CUDA_TRY(kernels_->run("mean_errors", threads, data_at(set, tensor),
+                              expected_at(set, tensor), static_cast<int>(t.dtype), found->common,
+                              raw_axis(axes[k]), scratch_ + sizeof(double) * k));
+  }
+  KP_ASSIGN(const std::vector<double> squares, results<double>(axes.size()));
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    const double mean = std::sqrt(squares[k] / static_cast<double>(axes[k].groups())) /
+                        static_cast<double>(axes[k].averaged());
+    found->means.push_back(set.rms[tensor] > 0 ? mean / set.rms[tensor] : 0);
+  }
+  return {};
 }
 
 }  // namespace kernelpro

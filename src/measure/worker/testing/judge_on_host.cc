@@ -34,6 +34,7 @@ using std::fabs;
 using std::fma;
 using std::fmaf;
 using std::fmax;
+using std::fmin;
 using std::isfinite;
 using std::isnan;
 
@@ -107,6 +108,7 @@ const std::map<std::string, kernelpro::fake::Kernel>& kernelpro::fake::judge_ker
       KP_ON_HOST(reshape),
       KP_ON_HOST(narrow),
       KP_ON_HOST(deviate),
+      KP_ON_HOST(mean_errors),
       KP_ON_HOST(disturb),
       KP_ON_HOST(flush_cache),
       KP_ON_HOST(touch_pages),
