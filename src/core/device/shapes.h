@@ -40,6 +40,7 @@ enum Shape {
 // kSlabs, in `range`: a few places of the other half keep theirs too, the same ones for either
 // `sign`; all elements lose their sign.
 constexpr unsigned long long kSharedSlabs = 1, kMagnitudes = 2;
+constexpr unsigned kNegligibleDepth = 34;  // less than the last digit of what is added up
 
 struct ShapeSpec {
   int shape;
@@ -186,7 +187,8 @@ KP_DRAW float in_slab(const ShapeSpec& spec, unsigned long long i, unsigned long
   if (keeps) return size;
   if (spec.depth >= 127) return 0.0f;
   const float less = size * two_to(-static_cast<int>(spec.depth));
-  return (spec.range & kSharedSlabs) != 0 ? of_either_sign(word, less) : less;
+  const bool negligible = (spec.range & kSharedSlabs) != 0 && spec.depth >= kNegligibleDepth;
+  return negligible ? of_either_sign(word, less) : less;
 }
 
 KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsigned long long i,

@@ -149,7 +149,7 @@ Result<std::vector<kp::ShapeSpec>> product_shapes(const Task& task, const CpuCas
               find_contractions(state.tensors, known.tensors, looks_at(fresh_key(), reference)));
   }
   if (known.contractions->empty()) return std::vector<kp::ShapeSpec>();
-  return short_sum_shapes(state.tensors, *known.contractions, word, known.addend);
+  return short_sum_shapes(state.tensors, *known.contractions, kind, word, known.addend);
 }
 
 // The set of a probe, at the first level that shows something; nullopt if none does. Without
@@ -198,7 +198,7 @@ Result<void> make_probes(const Task& task, const CpuCaseSettings& settings, CpuR
     if (!all && state->probes.size() >= kMostUntimed) break;
     if (plans[i].kind == DrawKind::kLowBits && !leans_here(task, *state->c)) continue;
     if (wants_products(plans[i].kind) && !multiplies(task, *state->c)) continue;
-    if (plans[i].kind == DrawKind::kShortSums && passed(1)) continue;
+    if (has_short_sums(plans[i].kind) && passed(1)) continue;
     ++tried;
     // Where time is short, more kinds tell more than more levels of one.
     const auto time = [&] { return !passed(kLevelBudgets); };
@@ -398,7 +398,8 @@ void add_deviations(const CpuCase& state, const CpuBuffers& buffers, int slot, c
     }
     add_norm({state.c->name, t.tensor->name,
               deviation(t, buffers.data(place(state, slot, i)), set.expected[i]), nudged, kind,
-              t.shape, t.tensor->dtype, state.sum_length, state.linear, state.accounted, set.named},
+              t.shape, t.tensor->dtype, state.sum_length, state.linear, state.accounted, set.named,
+              t.tensor->tolerance},
              all);
   }
 }

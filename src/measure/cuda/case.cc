@@ -64,6 +64,7 @@ Result<CudaCase> open_case(CudaLink& judge, const Task& task, const Case& c, Pol
   state.plan = plan;
   state.tensors = shaped_tensors(task, c);
   state.judged = judge_tensors(task, c, policy, plan.wide);
+  state.multiplies = multiplies(task, c);
   const int sharing = plan.share_parameters ? plan.rotation : 0;
   KP_ASSIGN(Reply opened,
             trusted(judge.ask({{"do", "open"},
@@ -243,7 +244,7 @@ Result<std::vector<Deviation>> deviations(CudaLink& judge, const CudaCase& state
   Json message = about(state, "deviations", set);
   message["shapes"] = Json::array();
   for (const Shaped& t : state.tensors) {
-    if (t.tensor->role == Role::kOutput) message["shapes"].push_back(t.shape);
+    if (t.tensor->role == Role::kOutput && state.multiplies) message["shapes"].push_back(t.shape);
   }
   KP_ASSIGN(const Reply reply, trusted(judge.ask(message, kJudgeTimeout), "the judge"));
   std::vector<Deviation> all;

@@ -74,6 +74,7 @@ struct CudaCase {
   // where shows_norm; empty: not known.
   std::map<std::pair<DrawKind, int>, std::vector<Deviation>> norms;
   double reach = 0;           // inputs that a result depends on (measure/judge/precision.h); 0: ?
+  bool multiplies = false;    // matrix products: means of errors along axes tell
   bool self_checked = false;  // the reference agreed with itself
   double reference_s = 0;     // of the quickest draw and computation so far, as given
 

@@ -23,11 +23,11 @@ Result<void> CudaReference::shape_drawn(CudaCase& state, int set, const SetConte
                                         bool* changed) {
   if (content.kind == DrawKind::kLowBits) return lean(state, set, content.key);
   const std::uint64_t word = kp::subkey(content.key, kp::kShapeStream);
-  if (content.kind == DrawKind::kShortSums) {
+  if (has_short_sums(content.kind)) {
     if (!state.contractions.empty()) {
-      KP_ASSIGN(*changed,
-                reshape(state, set, word,
-                        short_sum_shapes(state.tensors, state.contractions, word, state.addend)));
+      KP_ASSIGN(*changed, reshape(state, set, word,
+                                  short_sum_shapes(state.tensors, state.contractions, content.kind,
+                                                   word, state.addend)));
     }
     return {};
   }

@@ -68,7 +68,7 @@ Result<CudaTrial::ChosenProbes*> CudaTrial::chosen(CudaCase& state) {
     return state.idle.contains(plan.kind) ||
            (wants_products(plan.kind) && plan.kind != DrawKind::kFaint && !sparse) ||
            (plan.kind == DrawKind::kFaint && !multiplies(shop_.task, *state.c)) ||
-           (plan.kind == DrawKind::kShortSums && state.contractions.empty());
+           (has_short_sums(plan.kind) && state.contractions.empty());
   });
   int most = shop_.probes_each;
   made.costly = state.plan.extra <= kProbeSets || state.reference_s > kSlowReference;
@@ -132,6 +132,7 @@ Result<void> CudaTrial::note_norms(const CudaCase& state, DrawKind kind, int set
     error.linear = state.linear && !state.linear->empty();
     error.accounted = norms_account_for_all(shop_.task, *state.c);
     error.named = named.second;
+    error.tolerance = t.tensor->tolerance;
     add_norm(error, &norms_);
   }
   return {};

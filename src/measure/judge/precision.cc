@@ -16,6 +16,7 @@ constexpr std::int64_t kFewestNormed = 16;  // elements
 constexpr double kTail = 32;                // of elements over their root mean square, at most
 constexpr double kFewTail = 4;              // ... and for this few elements
 constexpr double kChance = 3;               // standard deviations of a norm of few elements
+constexpr double kUsual = 1e-4;             // the contract's tolerance of fp32 (core/task/task.h)
 constexpr double kSumUnit = 0x1p-25;        // of a sum's length, by its root
 constexpr double kLongAxis = 4096;          // shorter sums err by less than kNormFloor
 constexpr std::int64_t kFewChanged = 8;     // elements
@@ -62,7 +63,8 @@ void judge_dense(const NormError& error, const std::string& where, std::vector<I
   };
   const std::int64_t elements = elements_of(error.shape);
   double room = error.shape.empty() ? 1 : room_for_chance(elements);
-  if (!error.accounted) room *= kUnaccountedRoom;
+  // An author who tolerates more does so for what the reference, not the inputs, may round.
+  if (!error.accounted) room *= kUnaccountedRoom * std::max(1.0, error.tolerance / kUsual);
   const double half = error.dtype == DType::kFp32 ? 1 : kHalfRoom;
   if (error.nudged.norm > 0) {
     judge("the errors", error.got.norm, room * std::max(half * kNormFloor, error.nudged.norm));
@@ -82,7 +84,9 @@ void judge_dense(const NormError& error, const std::string& where, std::vector<I
 }
 
 void judge_sparse(const NormError& error, const std::string& where, std::vector<Imprecision>* all) {
-  const double allowed = std::max(kNormFloor, kNormRoom * error.nudged.norm);
+  const bool dim = error.kind == DrawKind::kDimSums;  // whose sums are rounded all along
+  const double nudged = with_sums(error.nudged, dim ? error.length : 0).norm;
+  const double allowed = std::max(kNormFloor, kNormRoom * nudged);
   if (error.got.norm > allowed) {
     all->push_back({Imprecision::Kind::kRejected,
                     "the products in " + error.tensor + " err by " + number(error.got.norm, 3) +

@@ -66,6 +66,7 @@ struct NormError {
   bool linear = false;    // in each of its inputs: whatever rows have in common are operands
   bool accounted = true;  // norms_account_for_all
   int named = -1;         // the tensor that kFaint is about
+  double tolerance = 0;   // the task author's, of the output; 0: none
 };
 // Keeps the largest of each case, tensor and kind.
 void add_norm(const NormError& error, std::vector<NormError>* all);

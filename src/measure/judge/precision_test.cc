@@ -193,6 +193,8 @@ TEST(Precision, WhatIsNotAccountedForIsLabelled) {
   EXPECT_EQ(judge_norm(error, "").at(0).kind, Imprecision::Kind::kRejected);
   error.accounted = false;
   EXPECT_EQ(judge_norm(error, "").at(0).kind, Imprecision::Kind::kCoarser);
+  error.tolerance = 0.1;
+  EXPECT_TRUE(judge_norm(error, "").empty()) << "its author allows for that much";
 }
 
 TEST(Precision, AResultReachesWhatChangesIt) {

@@ -62,6 +62,7 @@ int shape_of(DrawKind kind) {
     case DrawKind::kOutliers:
       return kp::kOutlier;
     case DrawKind::kShortSums:
+    case DrawKind::kDimSums:
       return kp::kSlabs;
     case DrawKind::kLargeParameters:
       return kp::kGrow;
@@ -130,7 +131,8 @@ bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
     case DrawKind::kTinyParameters:
       return tensor.role == Role::kParameter && is_floating(tensor.dtype) && !constant;
     case DrawKind::kSparse:
-    case DrawKind::kShortSums: {
+    case DrawKind::kShortSums:
+    case DrawKind::kDimSums: {
       const std::vector<int> all = linear_candidates(task);
       return all.size() >= (kind == DrawKind::kSparse ? 1 : 2) &&
              std::any_of(all.begin(), all.end(), [&](int i) {
@@ -220,8 +222,10 @@ bool leans(const Tensor& tensor) {
   return tensor.role == Role::kInput && tensor.dtype == DType::kFp32 && drawn;
 }
 
-bool shows_products(DrawKind kind) {
-  return kind == DrawKind::kSparse || kind == DrawKind::kShortSums;
+bool shows_products(DrawKind kind) { return kind == DrawKind::kSparse || has_short_sums(kind); }
+
+bool has_short_sums(DrawKind kind) {
+  return kind == DrawKind::kShortSums || kind == DrawKind::kDimSums;
 }
 
 bool wants_products(DrawKind kind) { return shows_products(kind) || kind == DrawKind::kFaint; }
@@ -286,7 +290,7 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
   std::vector<kp::ShapeSpec> specs;
   const bool milder = kind == DrawKind::kScaled && level > 0;
   const int shape = milder ? kp::kPowerOfTwo : shape_of(kind);
-  if (shape == kp::kUnchanged || kind == DrawKind::kShortSums) return specs;
+  if (shape == kp::kUnchanged || has_short_sums(kind)) return specs;
   const auto parameters = static_cast<std::uint64_t>(
       std::count_if(tensors.begin(), tensors.end(),
                     [&](const Shaped& t) { return applies(kind, task, *t.tensor); }));

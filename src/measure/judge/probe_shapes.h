@@ -21,6 +21,8 @@ bool leans(const Tensor& tensor);
 
 // Whether sums of few products show how precise these are.
 bool shows_products(DrawKind kind);
+// Those of short_sums.h.
+bool has_short_sums(DrawKind kind);
 // Whether a kind applies to tasks with matrix products, in fp32, alone.
 bool wants_products(DrawKind kind);
 // Whether a kind's draws differ by more than chance: in which tensor, which rows, which direction.

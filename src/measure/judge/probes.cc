@@ -17,25 +17,14 @@ namespace {
 constexpr double kRounded = 0.05;          // larger errors are not a matter of precision
 constexpr std::int64_t kFewElements = 16;  // their common scale may be small by chance
 constexpr double kNoise = 0.25;            // around a constant parameter, over max(1, |constant|)
-constexpr DrawKind kShaped[] = {DrawKind::kTiny,
-                                DrawKind::kHeavy,
-                                DrawKind::kRepeated,
-                                DrawKind::kRows,
-                                DrawKind::kTop,
-                                DrawKind::kSparse,
-                                DrawKind::kShortSums,
-                                DrawKind::kLargeParameters,
-                                DrawKind::kTinyParameters,
-                                DrawKind::kEnds,
-                                DrawKind::kEqual,
-                                DrawKind::kRamp,
-                                DrawKind::kConstants,
-                                DrawKind::kFewInputs,
-                                DrawKind::kFewParameters,
-                                DrawKind::kFractions,
-                                DrawKind::kOutliers,
-                                DrawKind::kLone,
-                                DrawKind::kFaint};
+constexpr DrawKind kShaped[] = {
+    DrawKind::kTiny,           DrawKind::kHeavy,     DrawKind::kRepeated,
+    DrawKind::kRows,           DrawKind::kTop,       DrawKind::kSparse,
+    DrawKind::kShortSums,      DrawKind::kDimSums,   DrawKind::kLargeParameters,
+    DrawKind::kTinyParameters, DrawKind::kEnds,      DrawKind::kEqual,
+    DrawKind::kRamp,           DrawKind::kConstants, DrawKind::kFewInputs,
+    DrawKind::kFewParameters,  DrawKind::kFractions, DrawKind::kOutliers,
+    DrawKind::kLone,           DrawKind::kFaint};
 constexpr std::size_t kMostLone = 4;  // tensors
 
 // Shifts by the mean if it (practically) never changes sign.
@@ -197,6 +186,7 @@ int class_of(DrawKind kind) {
   switch (kind) {
     case DrawKind::kSparse:
     case DrawKind::kShortSums:
+    case DrawKind::kDimSums:
     case DrawKind::kFaint:
       return 0;
     case DrawKind::kParameters:
@@ -267,6 +257,8 @@ std::string probe_words(DrawKind kind) {
       return "on sparse inputs";
     case DrawKind::kShortSums:
       return "on inputs with few products that matter";
+    case DrawKind::kDimSums:
+      return "on inputs with few products that matter much";
     case DrawKind::kLargeParameters:
       return "with larger parameters";
     case DrawKind::kTinyParameters:
@@ -333,7 +325,7 @@ ProbeFailure probe_failure(DrawKind kind, const std::string& case_name, const Ou
 namespace {
 
 constexpr DrawKind kTelling[] = {DrawKind::kCentred, DrawKind::kLowBits, DrawKind::kSparse,
-                                 DrawKind::kShortSums};
+                                 DrawKind::kShortSums, DrawKind::kDimSums};
 
 template <std::size_t N>
 bool among(const DrawKind (&kinds)[N], DrawKind kind) {

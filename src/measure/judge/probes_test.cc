@@ -152,8 +152,8 @@ TEST(Probes, TheTellingOnesComeFirst) {
     std::vector<std::size_t> order =
         choose_probes(std::vector<char>(plans.size()), 0, kp::mix64(round));
     const std::size_t telling = put_telling_first(plans, &order);
-    // Two of products, two of faint inputs, one of each other class, two inputs alone.
-    EXPECT_EQ(telling, 11u);
+    // Three of products, two of faint inputs, one of each other class, two inputs alone.
+    EXPECT_EQ(telling, 12u);
     ASSERT_EQ(std::set<std::size_t>(order.begin(), order.end()).size(), plans.size());
     EXPECT_TRUE(wants_products(plans[order[0]].kind));
     std::vector<DrawKind> first;

@@ -2,6 +2,7 @@
 #include "measure/judge/short_sums.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kernelpro {
 
@@ -12,8 +13,8 @@ constexpr std::size_t kMostAxes = 4;  // of a tensor
 constexpr std::size_t kMostPairs = 8;
 constexpr float kMagnified = 0x1p60f;
 constexpr unsigned kGone = 127;           // a depth: zero
-constexpr unsigned kNegligible = 34;      // ... less than the last digit of what is added up
-constexpr unsigned kMoreNegligible = 20;  // ... or up to as much smaller
+constexpr unsigned kMoreNegligible = 20;  // depths from where nothing matters
+constexpr unsigned kDimmer = 6;           // ... from where all together matter as much as one
 constexpr double kEverywhere = 0x1p-30;   // of the largest result: it got large too
 constexpr std::uint64_t kAnyKey = 0x5eed;
 
@@ -139,13 +140,18 @@ Result<std::vector<Contraction>> find_contractions(const std::vector<Shaped>& te
 
 std::vector<kp::ShapeSpec> short_sum_shapes(const std::vector<Shaped>& tensors,
                                             const std::vector<Contraction>& contractions,
-                                            std::uint64_t word, bool addend) {
+                                            DrawKind kind, std::uint64_t word, bool addend) {
   std::vector<kp::ShapeSpec> specs = unchanged(tensors);
   const Contraction& pair = contractions[(word >> 40) % contractions.size()];
   Slabs slabs;
   slabs.key = kp::shape_word(word, static_cast<unsigned long long>(tensors.size()));
   slabs.shared = true;
-  slabs.depth = kNegligible + static_cast<unsigned>((word >> 8) % kMoreNegligible);
+  slabs.depth = kp::kNegligibleDepth + static_cast<unsigned>((word >> 8) % kMoreNegligible);
+  if (kind == DrawKind::kDimSums) {
+    const double all = std::ceil(std::log2(static_cast<double>(places(tensors, pair.a))));
+    slabs.depth = static_cast<unsigned>(all) + static_cast<unsigned>((word >> 8) % kDimmer);
+    slabs.depth = std::min(slabs.depth, kp::kNegligibleDepth - 1);
+  }
   if (addend) slabs.factor = 0x1p20f;
   specs[static_cast<std::size_t>(pair.a.tensor)] =
       slab_spec(of(tensors, pair.a), pair.a.axis, slabs);

@@ -35,10 +35,14 @@ Result<std::vector<Contraction>> find_contractions(const std::vector<Shaped>& te
                                                    const std::vector<int>& factors,
                                                    const LookAt& look);
 
-// The probe. `word`: of kShapeStream, which also chooses among contractions. REQUIRES: there is
-// one. `addend`: as for probe_shapes.
+// The probe: kDimSums, or kShortSums. `word`: of kShapeStream, which also chooses among
+// contractions. REQUIRES: there is one. `addend`: as for probe_shapes.
+//
+// In dim sums the other products are small, and add up to less than those that matter, so that no
+// factor stands out; but their sums are rounded as all are, which limits what they show where there
+// are thousands of terms.
 std::vector<kp::ShapeSpec> short_sum_shapes(const std::vector<Shaped>& tensors,
                                             const std::vector<Contraction>& contractions,
-                                            std::uint64_t word, bool addend);
+                                            DrawKind kind, std::uint64_t word, bool addend);
 
 }  // namespace kernelpro

@@ -54,6 +54,7 @@ struct ReferenceSettings {
 //   outliers:    one element of many rows gets large or changes its sign;
 //   short sums:  of two inputs that are multiplied and added up, either is negligible in one half
 //                of the sums (measure/judge/short_sums.h);
+//   dim sums:    likewise, but all that is not needed is only small, not negligible;
 //   lone:        one of several floating inputs gets so large that it matters beside the others;
 //   faint:       one that may be added to the results gets so small that it hides nothing.
 enum class DrawKind {
@@ -82,6 +83,7 @@ enum class DrawKind {
   kOutliers,
   kLone,
   kShortSums,
+  kDimSums,
   kFaint
 };
 

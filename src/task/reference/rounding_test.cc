@@ -242,6 +242,55 @@ TEST_F(Rounding, NormsShowWhatTolerancesHide) {
   }
 }
 
+// `result` with its input as it is, or rounded to TF32.
+std::string of_input(std::string result, const std::string& input) {
+  for (std::size_t at = result.find('@'); at != std::string::npos; at = result.find('@')) {
+    result.replace(at, 1, input);
+  }
+  return result;
+}
+
+// Outside of products, too.
+TEST_F(Rounding, NormsShowFunctionsOfFewDigits) {
+  const char* results[] = {"F.gelu(@)",
+                           "torch.sigmoid(@)",
+                           "torch.tanh(@ - 0.5)",
+                           "torch.exp(4 * @)",
+                           "F.softplus(@)",
+                           "torch.softmax(4 * @, 1)",
+                           "torch.log_softmax(4 * @, 1)",
+                           "F.layer_norm(@, x.shape[1:])",
+                           "F.group_norm(@, 8)",
+                           "torch.cumsum(@ - 0.5, 1)",
+                           "torch.logsumexp(9 * @, 1)",
+                           "(total(@ * @) / 512 - (total(@) / 512) ** 2) * 3",
+                           "total((@ - 0.5) ** 3)"};
+  for (const std::string result : results) {
+    Runner reference(*module_, module("plain", of_input(result, "x")));
+    std::vector<Expected> exact;
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      const std::vector<double> r = reference.run(seed, Numerics::kFloat64);
+      exact.push_back(make_expected(reference.output(), r.data(), {}));
+    }
+    double allowed = std::max(0x1p-20, 1.5 * norm(exact[0], reference.run(0, Numerics::kStrict)));
+    for (int run = 0; run < 2; ++run) {
+      allowed = std::max(allowed, norm(exact[0], reference.run(0, Numerics::kTight)));
+    }
+    for (const char* arithmetic : {"plain", "naive", "tf32"}) {
+      const bool coarse = arithmetic == std::string("tf32");
+      Runner runner(*module_, module(arithmetic, of_input(result, coarse ? "low(x)" : "x")));
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        const double got = norm(exact[seed], runner.run(seed, Numerics::kStrict)) / allowed;
+        if (coarse) {
+          EXPECT_GT(got, 2) << result;
+        } else {
+          EXPECT_LT(got, 1) << result << ", " << arithmetic;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Rounding, SignsDifferFromCallToCallAndExactOperatorsStayExact) {
   Runner runner(*module_, module("plain", "y"));
   const auto first = runner.run(1, Numerics::kRounded), second = runner.run(1, Numerics::kRounded);
