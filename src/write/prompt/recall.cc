@@ -21,6 +21,7 @@ constexpr double kAlike = 0.6;        // ideas with this share of common words a
 constexpr double kErrorsAlike = 0.4;  // the same for compiler messages
 constexpr double kFaster = 1 + kLeastEffect;
 constexpr std::size_t kIdeaTold = 240;
+constexpr std::string_view kTuned = "tuner";  // write/tuner/tuner.h, which is above this room
 
 using WordSet = std::set<std::string>;
 
@@ -263,8 +264,10 @@ std::string setting_text(const Inquiry& question, const Fact& fact, Feedback fee
 
 std::string line_of(const Inquiry& question, const Group& group, Feedback feedback) {
   const Fact& fact = *group.facts.front();
-  std::string line = "- " + told_idea(fact);
-  if (!fact.knobs.empty()) line += " [" + fact.knobs + "]";
+  // A tuner's idea is its knobs, with a prediction that the result has overtaken.
+  const bool tuned = fact.proposer == kTuned && !fact.knobs.empty();
+  std::string line = "- " + (tuned ? fact.knobs : told_idea(fact));
+  if (!fact.knobs.empty() && !tuned) line += " [" + fact.knobs + "]";
   return line + setting_text(question, fact, feedback) + " => " + result_text_of(group) + "\n";
 }
 
@@ -298,9 +301,11 @@ std::string error_entry(const Fact& fact) {
   return "- `" + fact.error + "` was gone after:\n\n" + cure_lines(fact) + "\n";
 }
 
-// Earlier versions kept a few lines of whole rewrites: they cure nothing.
+// Not a slip of the pen, whose name no other kernel has. Earlier versions kept a few lines of whole
+// rewrites: they cure nothing.
 bool is_cure(const Fact& fact) {
   if (fact.error.empty() || fact.cure.empty()) return false;
+  if (contains(fact.error, "did you mean")) return false;
   constexpr int kMostLeftOut = 9;
   for (const std::string& line : lines(fact.cure)) {
     if (line.ends_with(" more lines)") && line.size() > 3 && line[2] == '(' &&

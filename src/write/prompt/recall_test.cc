@@ -206,6 +206,23 @@ TEST_F(RecallTest, WhatARunBeginsWithIsChosenByTaskAndMachine) {
   EXPECT_EQ(one[0].idea, "same");
 }
 
+TEST_F(RecallTest, JunkIsNoCure) {
+  Fact fact;
+  fact.task = t.name;
+  fact.task_hash = t.content_hash();
+  fact.family = {"elementwise"};
+  fact.outcome = OutcomeKind::kCorrect;
+  fact.error = "k.cpp:7: error: no such register";
+  fact.cure = "- wide x;\n+ narrow x;";
+  request.lately = {fact};
+  EXPECT_TRUE(contains(cures_text(request, "k.cpp:7: error: no such register"), "narrow x"));
+  request.lately[0].cure = "- wide x;\n- (47 more lines)\n+ narrow x;";
+  EXPECT_EQ(cures_text(request, "k.cpp:7: error: no such register"), "") << "another kernel";
+  request.lately[0] = fact;
+  request.lately[0].error = "k.cpp:7: error: 'larges' was not declared; did you mean 'largest'?";
+  EXPECT_EQ(cures_text(request, request.lately[0].error), "") << "a slip of the pen";
+}
+
 TEST_F(RecallTest, OfALongRunTheNearestAreTold) {
   std::vector<Known> run;
   run.reserve(100);
