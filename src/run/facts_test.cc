@@ -248,7 +248,7 @@ TEST_F(RunFactsTest, SoftmaxOnThisMachineTeachesTheNextRun) {
   ASSERT_TRUE(optimize(softmax, second, observer()));
   const auto prompt = read_file(join(exchange_folder(second.directory), "0001/prompt.md"));
   ASSERT_TRUE(prompt);
-  EXPECT_TRUE(contains(*prompt, "## What earlier runs taught\n- " + facts->front().idea))
+  EXPECT_TRUE(contains(*prompt, "## What earlier runs taught\n- " + facts->front().knobs))
       << *prompt;
 }
 
