@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,8 +20,10 @@ namespace {
 constexpr std::uint64_t kOpening = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
 
 void allow(int ruleset, const std::string& path) {
-  const Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!place.valid()) return;  // a dangling link, or gone
+  // Through a link a hidden file would be allowed; what it leads to is allowed where it lies.
+  const Fd place(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat about {};
+  if (!place.valid() || ::fstat(place.get(), &about) != 0 || S_ISLNK(about.st_mode)) return;
   landlock_path_beneath_attr rule{};
   rule.allowed_access = kOpening;
   rule.parent_fd = place.get();

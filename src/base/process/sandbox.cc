@@ -32,6 +32,8 @@ namespace kernelpro {
 namespace {
 
 constexpr std::uint32_t kNobody = 65534;
+constexpr std::uint32_t kSocketType = 0xf;        // among a socket's flags
+constexpr int kSetSignal = 10, kSetOwnerEx = 15;  // of fcntl, as in F_SETSIG, F_SETOWN_EX
 
 // Landlock, beyond what an old linux/landlock.h declares.
 
@@ -101,6 +103,12 @@ Result<Fd> make_ruleset(const Sandbox& sandbox, int version) {
   for (const std::string& path : sandbox.write) KP_TRY(add_rule(ruleset.get(), path, writing));
   return ruleset;
 }
+
+// Of the calling process. (`exe` leads to its program.)
+constexpr const char* kOwnPages[] = {"/proc/self/maps", "/proc/self/smaps", "/proc/self/status",
+                                     "/proc/self/stat", "/proc/self/statm", "/proc/self/limits",
+                                     "/proc/self/auxv", "/proc/self/comm",  "/proc/self/cmdline",
+                                     "/proc/self/exe"};
 
 // Can any user reach this path and, if it is ours to give, use it?
 bool reachable_by_all(const std::string& path) {
@@ -198,7 +206,16 @@ std::vector<sock_filter> make_filter(const Sandbox& sandbox, int landlock) {
     // without. Listening stays allowed: CUDA listens on a Unix socket at startup, and no other kind
     // of socket exists here.
     f.when(SYS_connect, SeccompFilter::refuse(ENOENT));
+    // Datagrams go to any name without a connection.
+    for (const long call : {SYS_socket, SYS_socketpair}) {
+      f.when_masked(call, 1, kSocketType, SOCK_DGRAM, SeccompFilter::refuse(EACCES));
+    }
   }
+  // A descriptor whose owner is another process sends signals to it.
+  for (const int owning : {F_SETOWN, kSetOwnerEx, kSetSignal}) {
+    f.when_equal(SYS_fcntl, 1, static_cast<std::uint32_t>(owning), no);
+  }
+  for (const std::uint32_t owning : {FIOSETOWN, SIOCSPGRP}) f.when_equal(SYS_ioctl, 1, owning, no);
   if (landlock < 6) {
     // From version 6 on, Landlock keeps signals inside.
     f.when({SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, 424}, no);
@@ -225,9 +242,23 @@ int drop_capabilities() {
   return ::syscall(SYS_capset, &header, none) == 0 ? 0 : errno;
 }
 
+// Async-signal-safe.
+void allow_own_pages(int ruleset) {
+  for (const char* page : kOwnPages) {
+    const int own = ::open(page, O_PATH | O_CLOEXEC);
+    if (own < 0) continue;
+    landlock_path_beneath_attr rule{};
+    rule.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE;
+    rule.parent_fd = own;
+    ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+    ::close(own);
+  }
+}
+
 // A process may name its own threads through /proc: CUDA does, and fails without it.
 // Async-signal-safe; applies to the calling process.
 int allow_own_names(int ruleset, int version) {
+  allow_own_pages(ruleset);
   const int own = ::open("/proc/self/task", O_PATH | O_CLOEXEC);
   if (own < 0) return 0;  // no /proc: nothing to allow
   landlock_path_beneath_attr rule{};
@@ -261,77 +292,12 @@ std::vector<std::string> parts_for_compilers(const std::string& root) {
   return parts;
 }
 
-std::string folder_above(const std::filesystem::path& program) {
-  const std::string above = program.parent_path().parent_path().string();
-  return holds_homes(above) ? program.parent_path().string() : above;
-}
-
 }  // namespace
 
 int landlock_version() {
   constexpr int kVersion = 1;  // LANDLOCK_CREATE_RULESET_VERSION
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kVersion);
   return version > 0 ? static_cast<int>(version) : 0;
-}
-
-std::vector<std::string> system_roots() {
-  return {"/usr",
-          "/bin",
-          "/sbin",
-          "/lib",
-          "/lib64",
-          "/nix/store",
-          "/gnu/store",
-          "/etc/ld.so.cache",
-          "/etc/ld.so.conf",
-          "/etc/ld.so.conf.d",
-          "/etc/ld.so.preload",
-          "/etc/alternatives",
-          "/etc/localtime",
-          "/dev/urandom",
-          "/dev/random"};
-}
-
-bool holds_homes(const std::string& folder) {
-  const char* home = std::getenv("HOME");
-  std::error_code error;
-  const std::string own =
-      home != nullptr ? std::filesystem::weakly_canonical(home, error).string() : "";
-  return folder == "/" || folder == "/home" || folder == "/root" || folder == "/tmp" ||
-         folder == "/var" || folder == "/etc" || folder == own || own.starts_with(folder + "/");
-}
-
-std::string program_root(const std::string& program) {
-  const std::string found = find_program(program);
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(found, error);
-  if (found.empty() || error) return "";
-  return folder_above(real);
-}
-
-std::vector<std::string> program_roots(const std::string& program) {
-  std::vector<std::string> roots = {program_root(program)};
-  const std::string found = find_program(program);
-  if (!found.empty()) roots.push_back(folder_above(absolute(found)));
-  return roots;
-}
-
-std::vector<std::string> compiler_variables() {
-  return {"PATH",
-          "LD_LIBRARY_PATH",
-          "LIBRARY_PATH",
-          "CPATH",
-          "C_INCLUDE_PATH",
-          "CPLUS_INCLUDE_PATH",
-          "COMPILER_PATH",
-          "GCC_EXEC_PREFIX",
-          "CUDA_HOME",
-          "CUDA_PATH",
-          "NVCC_CCBIN",
-          "NVCC_PREPEND_FLAGS",
-          "NVCC_APPEND_FLAGS",
-          "NIX_CFLAGS_COMPILE",
-          "NIX_LDFLAGS"};
 }
 
 Sandbox compiler_sandbox(const std::string& folder, const std::vector<std::string>& roots,
@@ -358,9 +324,9 @@ Sandbox candidate_python_sandbox(const std::string& folder, const std::vector<st
   Sandbox sandbox;
   sandbox.read = system_roots();
   sandbox.read.insert(sandbox.read.end(), roots.begin(), roots.end());
-  for (const char* path :
-       {"/proc", "/sys", "/opt", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf",
-        "/etc/mime.types", "/etc/OpenCL", "/etc/nvidia", "/run/nvidia"}) {
+  for (std::string& path : gpu_system_files()) sandbox.read.push_back(std::move(path));
+  for (const char* path : {"/opt", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf",
+                           "/etc/mime.types", "/etc/OpenCL", "/etc/nvidia", "/run/nvidia"}) {
     sandbox.read.emplace_back(path);
   }
   for (const std::string& name : list_dir("/etc")) {

@@ -28,7 +28,8 @@ struct Sandbox {
   bool read_all = false;           // reading is unrestricted
   bool network = false;            // may create and connect sockets other than pairs
   bool secrets = false;            // environment variables such as API keys are kept
-  // May read and write its pages in /proc/self/task: to name its threads, as CUDA must.
+  // May read and write its pages in /proc/self/task: to name its threads, as CUDA must. And
+  // read some of /proc/self: maps, status, ...
   bool own_pages = true;
   // Starts no processes (its own system-call filter enforces this), so it gets no warden.
   bool alone = false;
@@ -42,6 +43,10 @@ struct Sandbox {
 // Programs, libraries and settings that any program may need to read: /usr, /lib, the loader's
 // cache, time zones, random numbers, ...; nothing that belongs to a user.
 std::vector<std::string> system_roots();
+
+// What CUDA and its libraries read of /proc and /sys: processors, memory, the driver, NVIDIA's
+// devices. Nothing of other processes, networks, mounts or the machine's maker.
+std::vector<std::string> gpu_system_files();
 
 // Whether a folder is a place for many owners' files (/, /tmp, /home ...), or the user's home or
 // above it: too much to let a child read.

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/shm.h>
@@ -133,8 +134,54 @@ TEST_F(SandboxTest, NoSocketsButPairs) {
                      return fd >= 0 && refused ? 1 : 0;
                    }),
             1);
+  // Datagrams need no connection.
+  EXPECT_EQ(inside(sandbox,
+                   [] {
+                     int pair[2];
+                     const bool single = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) >= 0;
+                     return !single && ::socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) != 0 ? 1 : 0;
+                   }),
+            1);
   sandbox.network = true;
   EXPECT_EQ(inside(sandbox, [] { return ::socket(AF_INET, SOCK_DGRAM, 0) >= 0 ? 1 : 0; }), 1);
+}
+
+TEST_F(SandboxTest, DescriptorsSendNoSignals) {
+  Sandbox sandbox;
+  sandbox.read_all = true;
+  const pid_t parent = ::getpid();
+  EXPECT_EQ(inside(sandbox,
+                   [&] {
+                     int pair[2];
+                     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return 0;
+                     int owner = parent;
+                     const bool owned = ::fcntl(pair[0], F_SETOWN, parent) == 0 ||
+                                        ::ioctl(pair[0], FIOSETOWN, &owner) == 0 ||
+                                        ::ioctl(pair[0], SIOCSPGRP, &owner) == 0;
+                     return !owned && ::fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0 ? 1 : 0;
+                   }),
+            1);
+}
+
+TEST_F(SandboxTest, PythonSeesNothingOfOthers) {
+  if (landlock_version() == 0) GTEST_SKIP() << "no Landlock here";
+  const Sandbox sandbox = candidate_python_sandbox(inside_.path(), {});
+  const auto reads = [&](const std::string& path) {
+    return inside(sandbox, [&] {
+      char byte = 0;
+      const int file = ::open(path.c_str(), O_RDONLY);
+      return file >= 0 && ::read(file, &byte, 1) == 1 ? 1 : 0;
+    });
+  };
+  for (const char* page : {"/proc/self/status", "/proc/self/maps", "/proc/cpuinfo", "/proc/meminfo",
+                           "/sys/devices/system/cpu/possible"}) {
+    EXPECT_EQ(reads(page), exists(page) ? 1 : 0) << page;
+  }
+  for (const char* page : {"/proc/self/mountinfo", "/proc/self/net/unix", "/proc/net/tcp",
+                           "/proc/sys/kernel/hostname", "/sys/class/dmi/id/product_name"}) {
+    EXPECT_EQ(reads(page), 0) << page;
+  }
+  EXPECT_EQ(reads("/proc/" + std::to_string(::getpid()) + "/cmdline"), 0);
 }
 
 TEST_F(SandboxTest, OtherProcessesAreOutOfReach) {

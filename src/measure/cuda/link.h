@@ -48,6 +48,25 @@ using Answer = std::variant<Reply, Refusal, Lost>;
 // (results/contexts.md). But in such a context the kernels of a call never run concurrently.
 enum class Queues { kDefault, kOne };
 
+// A folder for one process, in which no other can read or write. Removed with the value.
+class PrivateFolder {
+ public:
+  // A new one in `place`.
+  static Result<std::shared_ptr<PrivateFolder>> make(const std::string& place);
+  ~PrivateFolder();
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  const std::string& path() const { return path_; }
+  // The path of a copy of this file in it, made before any code of a candidate runs: later calls
+  // write nothing.
+  Result<std::string> copy_of(const std::string& file);
+
+ private:
+  explicit PrivateFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+  std::string file_, copy_;  // the only file that was copied, and where to
+};
+
 // The time that a candidate may have processes busy, in all calls together. Limits of single calls
 // do not add up to one: a kernel that is slow in each call but the first stays below all of them.
 struct Allowance {
@@ -70,6 +89,9 @@ class CudaLink {
   // Where its cases' buffers lie (core/plan/launch_plan.h, `placed`); 0 before it has any.
   std::uint64_t place() const { return place_; }
   void set_place(std::uint64_t place) { place_ = place; }
+  // A folder that goes with the process; null: it has none.
+  const std::shared_ptr<PrivateFolder>& folder() const { return folder_; }
+  void own(std::shared_ptr<PrivateFolder> folder) { folder_ = std::move(folder); }
   // From now on all waiting for its answers counts. Several processes may share it; null: no limit.
   void limit_by(std::shared_ptr<Allowance> allowance) { allowance_ = std::move(allowance); }
   bool running() const { return child_.running(); }
@@ -90,6 +112,7 @@ class CudaLink {
   Answer receive(double timeout_s, const std::function<double()>& patience = {});
   void send(const Json& message, const std::vector<int>& fds);
   std::vector<int> tree() const;
+  std::shared_ptr<PrivateFolder> folder_;  // outlives the process
   Child child_;
   bool has_warden_ = false;  // the child itself is not the process
   bool stopped_ = false;

@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "core/evidence/operators_json.h"
 #include "core/plan/captured_call.h"
-#include "measure/cuda/python.h"
 #include "measure/cuda/symbols.h"
 #include "measure/cuda/worker.h"
 
@@ -173,20 +172,22 @@ ModuleForm module_form(const Json& answer, const AddressLayout& layout, int fold
 ModuleForm capture_module(CudaLink& link, const CudaCase& state, std::uint64_t place,
                           const Task& task, Policy policy, const Binary& binary, double timeout_s) {
   const AddressLayout layout = placed(state.layout, place);
+  const std::string own = link.folder() != nullptr ? link.folder()->path() : "";
+  const Result<std::string> file = module_file(link, binary);
+  if (!file) return HostForm{file.error().message};
   // Under a name that nobody can have guessed, so that nothing lies in it yet.
-  std::string folder = join(module_folder(), "capture-XXXXXX");
-  const bool there =
-      static_cast<bool>(make_dirs(module_folder())) && ::mkdtemp(folder.data()) != nullptr;
+  std::string folder = join(own, "capture-XXXXXX");
+  const bool there = !own.empty() && ::mkdtemp(folder.data()) != nullptr;
   const Fd opened(there ? ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                         : -1);
-  if (!opened.valid()) return HostForm{"there is no room for its files in " + module_folder()};
+  if (!opened.valid()) return HostForm{"there is no room for its files in " + own};
   const Answer answer =
       link.ask_while_busy({{"do", "capture"},
                            {"case", state.c->name},
                            {"layout", *parse_json(layout_to_json(layout))},
                            {"tensors", tensors_json(state)},
                            {"dims", state.c->dims},
-                           {"module", binary.module},
+                           {"module", *file},
                            {"task_source", task.module ? task.module->source : ""},
                            {"task_path", task.module ? task.module->path : ""},
                            {"precision", precision_name(task.precision)},

@@ -21,8 +21,9 @@ Result<CudaLink> start_python(const std::string& role, const std::string& librar
                               const char* first, const std::string& task_folder,
                               const std::string& gpu) {
   KP_ASSIGN(const PythonCommand python, python_command(role));
-  const std::string folder = module_folder();
-  KP_TRY(make_dirs(folder));
+  KP_ASSIGN(const std::string package, unpacked_package());
+  KP_ASSIGN(auto own, PrivateFolder::make(join(cache_dir(), "candidates")));
+  const std::string& folder = own->path();
   Command command;
   command.argv = python.argv;
   if (!library.empty()) command.argv.push_back(library);
@@ -35,8 +36,9 @@ Result<CudaLink> start_python(const std::string& role, const std::string& librar
   command.env.push_back("TMPDIR=" + folder);
   command.env.push_back("HOME=" + folder);
   if (!gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu);
-  // Files that it reads: the interpreter's and ours, the CUDA toolkit, the task, the candidate.
-  std::vector<std::string> roots = {join(cache_dir(), "")};
+  // Files that it reads: the interpreter's and ours, the CUDA toolkit, the task. Its candidate's is
+  // copied to its own folder.
+  std::vector<std::string> roots = {dirname(package)};
   if (const auto facts = find_python("")) {
     for (std::string& root : program_roots(facts->interpreter)) roots.push_back(std::move(root));
   }
@@ -60,13 +62,13 @@ Result<CudaLink> start_python(const std::string& role, const std::string& librar
       std::min(kHostMemory, module_memory_limit(available_memory_bytes()));
   command.limits.output_killed = 256 << 20;
   Result<CudaLink> link = CudaLink::start(std::move(command));
-  if (link) link->post({{"do", first}});
+  if (!link) return link;
+  link->own(std::move(own));
+  link->post({{"do", first}});
   return link;
 }
 
 }  // namespace
-
-std::string module_folder() { return join(cache_dir(), "candidates"); }
 
 Result<CudaLink> start_module_worker(const std::string& folder, const std::string& gpu) {
   return start_python("candidate", "", "imported", folder, gpu);

@@ -118,14 +118,21 @@ std::optional<Outcome> load_plan(CudaWorker& worker, const CudaCase& state, cons
                 state, facts, notes);
 }
 
+Result<std::string> module_file(CudaLink& link, const Binary& binary) {
+  if (link.folder() == nullptr || !exists(binary.module)) return binary.module;
+  return link.folder()->copy_of(binary.module);
+}
+
 std::optional<Outcome> load_module(CudaWorker& worker, const CudaCase& state, const Task& task,
                                    Policy policy, const char* name, const Binary& binary,
                                    double timeout_s, std::map<std::string, double>* facts,
                                    std::vector<std::string>* notes) {
+  const Result<std::string> file = module_file(worker.link, binary);
+  if (!file) return Crashed{file.error().message, "", Crashed::By::kOutside};
   return loaded(worker.link.ask({{"do", "load"},
                                  {"case", state.c->name},
                                  {"subject", name},
-                                 {"module", binary.module},
+                                 {"module", *file},
                                  {"task_source", task.module ? task.module->source : ""},
                                  {"task_path", task.module ? task.module->path : ""},
                                  {"precision", precision_name(task.precision)},

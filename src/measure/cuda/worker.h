@@ -51,6 +51,9 @@ std::optional<Outcome> load_plan(CudaWorker& worker, const CudaCase& state, cons
                                  const Binary& binary, const LaunchPlan& plan,
                                  std::map<std::string, double>* facts,
                                  std::vector<std::string>* notes);
+// Where a process finds a PyTorch candidate's file: in its own folder.
+Result<std::string> module_file(CudaLink& link, const Binary& binary);
+
 // Loads a PyTorch file as a subject. Building it may take `timeout_s`. `notes` gets notes for the
 // verdict.
 std::optional<Outcome> load_module(CudaWorker& worker, const CudaCase& state, const Task& task,

@@ -116,7 +116,10 @@ class WholeEvaluator : public ::testing::Test {
       task_.module = given;
     }
     const bool module = candidate.binaries[0].form == Binary::Form::kModule;
-    if (module && !task_.module) task_.module = Module{};  // the reference stays the native one
+    if (module && !task_.module) {  // the reference stays the native one
+      task_.module = Module{};
+      task_.module->path = join(folder_.path(), "task.py");  // beside what fake processes read
+    }
     auto evaluation = evaluator_->evaluate(candidate, incumbent);
     if (evaluation) return std::move(*evaluation);
     ADD_FAILURE() << evaluation.error().text();

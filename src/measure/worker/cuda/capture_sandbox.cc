@@ -17,12 +17,16 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/process/hidden_files.h"
 #include "base/process/sandbox.h"
 #include "base/process/seccomp.h"
 
 namespace kernelpro {
 
 namespace {
+
+constexpr std::uint32_t kSocketType = 0xf;        // among a socket's flags
+constexpr int kSetSignal = 10, kSetOwnerEx = 15;  // of fcntl, as in F_SETSIG, F_SETOWN_EX
 
 // A rule and the calls that break it, whatever their arguments. Numbers above 424 are the same on
 // all architectures, but missing from some C libraries' headers.
@@ -82,8 +86,11 @@ const char* rule_of(long number) {
     case SYS_clone:
       return "fork";
     case SYS_socket:
+    case SYS_socketpair:
       return "socket";
     case SYS_tgkill:
+    case SYS_fcntl:
+    case SYS_ioctl:
       return "signal";
     case SYS_prctl:
       return "process";
@@ -123,6 +130,17 @@ std::vector<sock_filter> filter() {
   f.when(SYS_clone3, SeccompFilter::refuse(ENOSYS));
   f.when_none(SYS_clone, 0, CLONE_THREAD, trap);
   f.when_not(SYS_socket, 0, AF_UNIX, trap);
+  // Datagrams go to any name without a connection.
+  for (const long call : {SYS_socket, SYS_socketpair}) {
+    f.when_masked(call, 1, kSocketType, SOCK_DGRAM, trap);
+  }
+  // A descriptor whose owner is another process sends signals to it.
+  for (const int owning : {F_SETOWN, kSetOwnerEx, kSetSignal}) {
+    f.when_equal(SYS_fcntl, 1, static_cast<std::uint32_t>(owning), trap);
+  }
+  for (const std::uint32_t owning : {FIOSETOWN, SIOCSPGRP}) {
+    f.when_equal(SYS_ioctl, 1, owning, trap);
+  }
   // Signals to itself, so that abort works, but not the one that reports refusals.
   f.when_not(SYS_tgkill, 0, static_cast<std::uint32_t>(::getpid()), trap);
   f.when_equal(SYS_rt_sigaction, 0, SIGSYS, SeccompFilter::refuse(EPERM));
@@ -158,12 +176,9 @@ std::vector<sock_filter> filter() {
 Sandbox files_of(const std::string& object) {
   Sandbox sandbox;
   sandbox.read = system_roots();
-  for (const char* path : {"/proc/self", "/proc/driver", "/proc/devices", "/proc/cpuinfo",
-                           "/proc/meminfo", "/proc/modules", "/proc/sys/vm", "/sys/devices",
-                           "/sys/bus", "/sys/module", "/usr/local/cuda", "/etc/nvidia"}) {
-    sandbox.read.emplace_back(path);
-  }
-  sandbox.read.push_back(dirname(object));
+  for (std::string& path : gpu_system_files()) sandbox.read.push_back(std::move(path));
+  for (const char* path : {"/usr/local/cuda", "/etc/nvidia"}) sandbox.read.emplace_back(path);
+  sandbox.read.push_back(object);  // what lies beside it is not its business
   sandbox.write = {"/dev/null", "/dev/zero"};
   for (const std::string& name : list_dir("/dev")) {
     if (name.starts_with("nvidia")) sandbox.write.push_back("/dev/" + name);
@@ -171,6 +186,21 @@ Sandbox files_of(const std::string& object) {
   sandbox.file_bytes = 0;
   sandbox.open_files = 0;
   return sandbox;
+}
+
+// The driver's management library, which names other processes and the board. Nothing that
+// captures needs it.
+std::vector<std::string> management_libraries() {
+  std::vector<std::string> found;
+  for (const char* folder :
+       {"/usr/lib/x86_64-linux-gnu/", "/usr/lib/aarch64-linux-gnu/", "/usr/lib64/", "/usr/lib/",
+        "/usr/lib/wsl/lib/", "/usr/lib/wsl/drivers/", "/usr/local/nvidia/lib64/",
+        "/usr/local/nvidia/lib/", "/usr/lib/x86_64-linux-gnu/nvidia/current/"}) {
+    for (const std::string& name : list_dir(folder)) {
+      if (name.starts_with("libnvidia-ml.so")) found.push_back(folder + name);
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -190,6 +220,7 @@ Result<void> enter_capture_sandbox(const std::string& object) {
                 "run on a kernel with CONFIG_SECCOMP_FILTER; `kernelpro doctor` shows what it has");
   };
   KP_ASSIGN(const PreparedSandbox files, PreparedSandbox::make(files_of(object)));
+  static_cast<void>(hide_files(management_libraries()));
   if (const int error = files.enter(); error != 0) return failed(error);
   const std::vector<sock_filter> code = filter();
   const sock_fprog program{static_cast<unsigned short>(code.size()),
