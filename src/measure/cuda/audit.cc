@@ -168,6 +168,20 @@ double slow_by_chance(int slow_fresh, int fresh, int slow_known, int known) {
   return std::min(chance, 1.0);
 }
 
+bool slower_beyond_chance(const std::vector<double>& usual_us, const std::vector<double>& other_us,
+                          double factor, double slack_us) {
+  constexpr double kByChance = 0.001;
+  if (usual_us.empty() || other_us.empty()) return false;
+  const double slow_us = factor * median(usual_us) + slack_us;
+  const auto slow = [&](const std::vector<double>& all) {
+    return static_cast<int>(
+        std::count_if(all.begin(), all.end(), [&](double us) { return us > slow_us; }));
+  };
+  return median(other_us) > slow_us &&
+         slow_by_chance(slow(other_us), static_cast<int>(other_us.size()), slow(usual_us),
+                        static_cast<int>(usual_us.size())) < kByChance;
+}
+
 Result<std::variant<Freshness, Outcome>> audit_fresh(CudaLink& judge, CudaReference& reference,
                                                      CudaWorker& worker, CudaCase& state,
                                                      const CudaTimed& timed,

@@ -18,6 +18,12 @@ namespace kernelpro {
 // known contents are alike (Fisher's exact test, one-sided).
 double slow_by_chance(int slow_fresh, int fresh, int slow_known, int known);
 
+// Whether calls on one kind of values take longer than those on another by more than `factor` and
+// `slack_us`, beyond chance (0.1 %), although the times of both scatter: a kernel that is slow in
+// some calls on purpose hides a few slow ones among them, but not many.
+bool slower_beyond_chance(const std::vector<double>& usual_us, const std::vector<double>& other_us,
+                          double factor, double slack_us);
+
 struct Freshness {
   bool slower = false;  // on fresh contents, beyond chance
   bool large = false;   // by more than a quarter, in each of at least two rounds

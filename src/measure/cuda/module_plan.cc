@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -151,6 +152,14 @@ Result<ModulePlan> made_of(const Json& answer, const AddressLayout& layout, int 
     }
   }
   drop_unused(&made);
+  // Each is copied for each call, even where several are one file.
+  std::uint64_t constant_bytes = 0;
+  for (const PlanConstant& constant : made.plan.constants) {
+    constant_bytes += std::min<std::uint64_t>(constant.bytes, kMostBytes);
+  }
+  if (constant_bytes > static_cast<std::uint64_t>(kMostBytes)) {
+    return fail(ErrorKind::kBadInput, "the tables that it keeps take more than 1 GiB together", "");
+  }
   for (PlanConstant& constant : made.plan.constants) {
     KP_ASSIGN(constant.file, files.keep(constant.file, false));
   }

@@ -346,6 +346,16 @@ TEST(CudaAudit, ChanceOfSlowContents) {
   EXPECT_NEAR(slow_by_chance(1, 1, 0, 4), 0.2, 1e-9);
   EXPECT_NEAR(slow_by_chance(2, 2, 1, 2), 0.5, 1e-9);  // 2 of 3 slow ones among 4
   EXPECT_EQ(slow_by_chance(8, 8, 4, 4), 1);            // all are slow: not conclusive
+  // Slow in one call of three on usual values, and in all on others.
+  const auto calls = [](int quick, int slow) {
+    std::vector<double> us(static_cast<std::size_t>(quick), 10);
+    us.insert(us.end(), static_cast<std::size_t>(slow), 30);
+    return us;
+  };
+  EXPECT_TRUE(slower_beyond_chance(calls(40, 20), calls(0, 20), 1.25, 0.5));
+  EXPECT_FALSE(slower_beyond_chance(calls(10, 5), calls(0, 5), 1.25, 0.5)) << "too few to tell";
+  EXPECT_FALSE(slower_beyond_chance(calls(40, 20), calls(14, 6), 1.25, 0.5));
+  EXPECT_FALSE(slower_beyond_chance({}, calls(0, 5), 1.25, 0.5));
 }
 
 }  // namespace

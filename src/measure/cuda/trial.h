@@ -112,6 +112,7 @@ class CudaTrial {
   Verdict look_at_probe(CudaCase& state, DrawKind kind, int set);
   void compare_times(const CudaCase& state, DrawKind kind, const std::vector<double>& given_us,
                      const std::vector<double>& probe_us);
+  void compare_pooled_times(const CudaCase& state);
   Verdict probe_cases();
   Verdict probe(CudaCase& state);
   Verdict probe_once(CudaCase& state, const ProbePlan& plan, std::size_t place);
@@ -147,8 +148,9 @@ class CudaTrial {
   double call_s_ = 0;          // time of a call with all overhead; 0 unknown
   double longest_call_s_ = 0;  // of all cases
   std::shared_ptr<Allowance> allowance_ = std::make_shared<Allowance>();
-  std::vector<ProbeFailure> failures_;  // of the current case's probes
-  std::vector<NormError> norms_;        // of the current case
+  std::vector<ProbeFailure> failures_;                     // of the current case's probes
+  std::vector<NormError> norms_;                           // of the current case
+  std::vector<double> pooled_given_us_, pooled_probe_us_;  // where times are compared, of all kinds
   std::map<const CudaCase*, ChosenProbes> chosen_;
   std::optional<ProbeFailure> blamed_;  // the latest timing ended, perhaps on this probe
   bool crashed_ = false;                // by a probe: its worker runs nothing further

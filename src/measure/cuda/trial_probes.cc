@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "core/evaluation/label.h"
 #include "core/task/key.h"
+#include "measure/cuda/audit.h"
 #include "measure/cuda/passes.h"
 #include "measure/cuda/trial.h"
 #include "measure/judge/probe_shapes.h"
@@ -55,6 +56,7 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
     if (!verdict || *verdict) return verdict;
     if (crashed_) break;
   }
+  compare_pooled_times(state);
   return judge_found();
 }
 
@@ -253,10 +255,28 @@ CudaTrial::Verdict CudaTrial::probe_among_others(CudaCase& state, DrawKind kind,
   return std::optional<Outcome>();
 }
 
+// Of all kinds together: a few times that scatter show nothing, many do.
+void CudaTrial::compare_pooled_times(const CudaCase& state) {
+  const std::vector<double> given_us = std::exchange(pooled_given_us_, {});
+  const std::vector<double> probe_us = std::exchange(pooled_probe_us_, {});
+  const std::string name(label_name(Label::kTimeDependsOnValues));
+  const auto& labels = correct_.labels;
+  if (std::find(labels.begin(), labels.end(), name) != labels.end() ||
+      !slower_beyond_chance(given_us, probe_us, kValuesFactor, kValuesSlackUs)) {
+    return;
+  }
+  label(name);
+  correct_.notes.push_back("calls take " + human_us(median(probe_us)) +
+                           " on other values, taken together, but " + human_us(median(given_us)) +
+                           " on the task's own (case " + state.c->name + ")");
+}
+
 // A kernel that takes another path for these values effectively runs a different kernel.
 void CudaTrial::compare_times(const CudaCase& state, DrawKind kind,
                               const std::vector<double>& given_us,
                               const std::vector<double>& probe_us) {
+  pooled_given_us_.insert(pooled_given_us_.end(), given_us.begin(), given_us.end());
+  pooled_probe_us_.insert(pooled_probe_us_.end(), probe_us.begin(), probe_us.end());
   const double a = median(given_us), b = median(probe_us);
   if (std::max(a, b) <= kValuesFactor * std::min(a, b) + kValuesSlackUs) return;
   // A handful of calls whose times scatter, as they do where Python waits for the GPU, shows
