@@ -59,10 +59,11 @@ std::vector<std::string> gpu_system_files() {
                                     "/proc/sys/vm",
                                     "/proc/sys/kernel/cap_last_cap",
                                     "/proc/sys/kernel/osrelease",
+                                    "/proc/sys/kernel/numa_balancing",
                                     "/sys/devices/system",
                                     "/sys/kernel/mm/transparent_hugepage",
                                     "/sys/kernel/mm/hugepages",
-                                    "/sys/bus/pci/devices"};
+                                    "/sys/bus/pci"};
   for (const std::string& name : list_dir("/sys/module")) {
     if (name.starts_with("nvidia")) files.push_back("/sys/module/" + name);
   }
