@@ -96,6 +96,90 @@ void SeccompFilter::when_masked(long call, int argument, std::uint32_t mask, std
   add(kLoad, offsetof(seccomp_data, nr));
 }
 
+namespace {
+
+constexpr std::uint32_t of_argument(int argument, int half) {
+  return static_cast<std::uint32_t>(offsetof(seccomp_data, args)) +
+         8 * static_cast<std::uint32_t>(argument) + 4 * static_cast<std::uint32_t>(half);
+}
+
+// Addresses in units that fit the filter's 32-bit words: user space has 48 bits at most.
+constexpr int kUnitBits = 16;
+std::uint32_t unit_of(std::uintptr_t address) {
+  return static_cast<std::uint32_t>(address >> kUnitBits);
+}
+
+}  // namespace
+
+// An argument in units, into the accumulator and M[scratch]. Too large a one jumps `to_far`
+// instructions beyond the end of this.
+void SeccompFilter::load_units(int argument, int scratch, std::uint8_t to_far) {
+  const auto at = static_cast<std::uint32_t>(scratch);
+  add(kLoad, of_argument(argument, 1));
+  jump(BPF_JSET, 0xffff0000u, static_cast<std::uint8_t>(6 + to_far), 0);
+  add(BPF_ALU | BPF_LSH | BPF_K, 32 - kUnitBits);
+  add(BPF_ST, at);
+  add(kLoad, of_argument(argument, 0));
+  add(BPF_ALU | BPF_RSH | BPF_K, kUnitBits);
+  add(BPF_LDX | BPF_MEM, at);
+  add(BPF_ALU | BPF_OR | BPF_X, 0);
+  // Eight in all, of which six follow the jump.
+}
+
+void SeccompFilter::when_touching(long call, const Pages& pages, const PageRange& range,
+                                  std::uint32_t verdict) {
+  if (call < 0) return;
+  constexpr std::uint8_t kUnits = 8;
+  // From the address on: its units, a store and a comparison, the length's, and six for the sum.
+  constexpr std::uint8_t kRest = kUnits + 2 + kUnits + 4 + 1;
+  const std::uint8_t flags = pages.bits == 0 ? 0 : 2;
+  jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, static_cast<std::uint8_t>(kRest + flags + 1));
+  if (pages.bits != 0) {
+    add(kLoad, of_argument(pages.flags, 0));
+    jump(BPF_JSET, pages.bits, 0, kRest);
+  }
+  load_units(pages.address, 0, kUnits + 2 + 4 + 1);  // no address at all: the kernel refuses it
+  add(BPF_ST, 0);
+  jump(BPF_JGT, unit_of(range.end - 1), kUnits + 4 + 1, 0);
+  load_units(pages.length, 1, 4);  // larger than any range
+  add(BPF_LDX | BPF_MEM, 0);
+  add(BPF_ALU | BPF_ADD | BPF_X, 0);
+  add(BPF_ALU | BPF_ADD | BPF_K, 1);
+  jump(BPF_JGE, unit_of(range.begin), 0, 1);
+  add(kReturn, verdict);
+  add(kLoad, offsetof(seccomp_data, nr));
+}
+
+void SeccompFilter::when_both(long call, const Equal& first, const Equal& second,
+                              std::uint32_t verdict) {
+  if (call < 0) return;
+  jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 6);
+  add(kLoad, of_argument(first.argument, 0));
+  jump(BPF_JEQ, first.value, 0, 3);
+  add(kLoad, of_argument(second.argument, 0));
+  jump(BPF_JEQ, second.value, 0, 1);
+  add(kReturn, verdict);
+  add(kLoad, offsetof(seccomp_data, nr));
+}
+
+void SeccompFilter::when_on_file(long call, int file, std::uintptr_t at, std::uint32_t otherwise) {
+  if (call < 0) return;
+  constexpr auto kInstruction =
+      static_cast<std::uint32_t>(offsetof(seccomp_data, instruction_pointer));
+  jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, at == 0 ? 4 : 9);
+  add(kLoad, of_argument(0, 0));
+  jump(BPF_JEQ, static_cast<std::uint32_t>(file), 0, at == 0 ? 1 : 6);
+  if (at != 0) {
+    add(kLoad, kInstruction);
+    jump(BPF_JEQ, static_cast<std::uint32_t>(at), 0, 3);
+    add(kLoad, kInstruction + 4);
+    jump(BPF_JEQ, static_cast<std::uint32_t>(at >> 32), 0, 1);
+    add(kReturn, allow());
+  }
+  add(kReturn, otherwise);
+  add(kLoad, offsetof(seccomp_data, nr));
+}
+
 std::vector<sock_filter> SeccompFilter::finish(std::uint32_t otherwise) {
   add(kReturn, otherwise);
   return std::move(code_);

@@ -12,6 +12,10 @@
 
 namespace kernelpro {
 
+struct PageRange {
+  std::uintptr_t begin = 0, end = 0;
+};
+
 class SeccompFilter {
  public:
   SeccompFilter();
@@ -35,6 +39,24 @@ class SeccompFilter {
   void when_masked(long call, int argument, std::uint32_t mask, std::uint32_t value,
                    std::uint32_t verdict);
 
+  // ... if the low halves of two arguments are these values.
+  struct Equal {
+    int argument = 0;
+    std::uint32_t value = 0;
+  };
+  void when_both(long call, const Equal& first, const Equal& second, std::uint32_t verdict);
+  // ... if the pages from argument `address` on, as many bytes as argument `length` has, come
+  // within 64 KiB of a range; where `bits` is not 0, only if argument `flags` has one of them.
+  struct Pages {
+    int address = 0, length = 1;
+    int flags = 0;
+    std::uint32_t bits = 0;
+  };
+  void when_touching(long call, const Pages& pages, const PageRange& range, std::uint32_t verdict);
+  // A call whose first argument is the descriptor `file`: allowed if `at` is the address behind the
+  // instruction that makes it; `otherwise` anywhere else, and everywhere if `at` is 0.
+  void when_on_file(long call, int file, std::uintptr_t at, std::uint32_t otherwise);
+
   // Returns the program; `otherwise` is the verdict on all other calls. Call once.
   std::vector<sock_filter> finish(std::uint32_t otherwise);
 
@@ -44,6 +66,8 @@ class SeccompFilter {
   // `half`: 0 the low, 1 the high one.
   void on_argument(long call, int argument, std::uint16_t test, std::uint32_t k, bool if_true,
                    std::uint32_t verdict, std::uint32_t half = 0);
+
+  void load_units(int argument, int scratch, std::uint8_t to_far);
 
   std::vector<sock_filter> code_;
 };

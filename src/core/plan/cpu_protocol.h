@@ -29,7 +29,10 @@ constexpr std::int64_t kCpuSlotAlign = 64;  // alignment of tensors on the cpu t
 constexpr const char* kCpuEntry = "kernelpro_call";
 // By this name the candidate's loader knows the shared object, wherever it lies.
 constexpr const char* kCpuObjectName = "/kernel.so";
-constexpr int kCpuFloatStateExit = 160;  // see CpuStatus::float_state
+// Exit statuses of a worker that found itself changed (CpuStatus).
+constexpr int kCpuFloatStateExit = 160;
+constexpr int kCpuSignalStateExit = 161;
+constexpr int kCpuForeignAnswerExit = 162;
 
 // One buffer: whole pages of the inputs' or outputs' file, between two unmapped pages. The tensor
 // begins with the pages, or ends with them, less the bytes that its alignment requires.
@@ -86,6 +89,7 @@ struct CpuStatus {
   std::atomic<std::int32_t> is_write{0};      // SIGSEGV: a store
   std::atomic<std::int32_t> system_call{-1};  // SIGSYS: the refused call
   std::atomic<std::int32_t> float_state{0};   // 1: not as the ABI has it after loading or a call
+  std::atomic<std::int32_t> signal_state{0};  // 1: the signal mask or a fault's handler was changed
   std::atomic<std::uint64_t> address{0};      // SIGSEGV: the faulting address
   std::atomic<std::int64_t> mapped_pages{0};  // SIGSEGV, SIGABRT: address space in use
 };

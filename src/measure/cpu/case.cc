@@ -353,22 +353,100 @@ void load_inputs(const CpuCase& state, const CpuBuffers& buffers, int slot, cons
   buffers.surround(place(state, slot, 0), state.tensors.size());
 }
 
-std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffers, int first,
-                                   int count) {
+namespace {
+
+// Part of a tensor, and what belongs there: bytes, or else a pattern.
+struct Piece {
+  char* to = nullptr;
+  const char* from = nullptr;
+  std::int64_t bytes = 0;
+  const Poison* poison = nullptr;
+};
+constexpr std::int64_t kPiece = 16 << 10;  // a multiple of every pattern
+
+void add_pieces(const Piece& whole, std::vector<Piece>* pieces) {
+  for (std::int64_t at = 0; at < whole.bytes; at += kPiece) {
+    pieces->push_back({whole.to + at, whole.from == nullptr ? nullptr : whole.from + at,
+                       std::min(kPiece, whole.bytes - at), whole.poison});
+  }
+}
+
+void write_shuffled(std::vector<Piece> pieces) {
+  std::uint64_t random = fresh_secret();
+  for (std::size_t k = pieces.size(); k-- > 1;) {
+    random = kp::mix64(random);
+    std::swap(pieces[k], pieces[random % (k + 1)]);
+  }
+  for (const Piece& piece : pieces) {
+    if (piece.poison != nullptr) {
+      fill_poison(*piece.poison, piece.to, piece.bytes);
+    } else {
+      std::memcpy(piece.to, piece.from, static_cast<std::size_t>(piece.bytes));
+    }
+  }
+}
+
+std::vector<Poison> make_poisons(const CpuCase& state) {
   std::vector<Poison> poisons(state.tensors.size());
   for (std::size_t i = 0; i < state.tensors.size(); ++i) {
     if (!is_output(state.tensors[i])) continue;
     poisons[i] = make_poison(state.tensors[i].tensor->dtype, fresh_secret());
-    for (int slot = first; slot < first + count; ++slot) {
-      fill_poison(poisons[i], buffers.data(place(state, slot, i)), state.tensors[i].bytes);
-    }
   }
+  return poisons;
+}
+
+void add_outputs(const CpuCase& state, const CpuBuffers& buffers, int slot,
+                 const std::vector<Poison>& poisons, std::vector<Piece>* pieces) {
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    if (!is_output(state.tensors[i])) continue;
+    add_pieces({buffers.data(place(state, slot, i)), nullptr, state.tensors[i].bytes, &poisons[i]},
+               pieces);
+  }
+}
+
+void add_workspace(const CpuCase& state, const CpuBuffers& buffers, const Poison& poison,
+                   std::vector<Piece>* pieces) {
   const std::size_t workspace = place(state, state.slots, 0);
-  if (workspace < buffers.slots().size()) {
-    fill_poison(make_poison(DType::kFp32, fresh_secret()), buffers.data(workspace),
-                buffers.slots()[workspace].bytes);
-    buffers.surround(workspace, 1);
+  if (workspace >= buffers.slots().size()) return;
+  add_pieces({buffers.data(workspace), nullptr, buffers.slots()[workspace].bytes, &poison}, pieces);
+}
+
+void surround_workspace(const CpuCase& state, const CpuBuffers& buffers) {
+  const std::size_t workspace = place(state, state.slots, 0);
+  if (workspace < buffers.slots().size()) buffers.surround(workspace, 1);
+}
+
+}  // namespace
+
+std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffers, int first,
+                                   int count) {
+  std::vector<Piece> pieces;
+  std::vector<Poison> poisons = make_poisons(state);
+  for (int slot = first; slot < first + count; ++slot) {
+    add_outputs(state, buffers, slot, poisons, &pieces);
   }
+  const Poison noise = make_poison(DType::kFp32, fresh_secret());
+  add_workspace(state, buffers, noise, &pieces);
+  write_shuffled(std::move(pieces));
+  surround_workspace(state, buffers);
+  return poisons;
+}
+
+std::vector<Poison> reveal(const CpuCase& state, const CpuBuffers& buffers, int slot,
+                           const InputSet& set) {
+  std::vector<Piece> pieces;
+  std::vector<Poison> poisons = make_poisons(state);
+  buffers.surround(place(state, slot, 0), state.tensors.size());
+  surround_workspace(state, buffers);
+  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
+    add_pieces({buffers.data(place(state, slot, i)), set.inputs[i].data(),
+                static_cast<std::int64_t>(set.inputs[i].size()), nullptr},
+               &pieces);
+  }
+  add_outputs(state, buffers, slot, poisons, &pieces);
+  const Poison noise = make_poison(DType::kFp32, fresh_secret());
+  add_workspace(state, buffers, noise, &pieces);
+  write_shuffled(std::move(pieces));
   return poisons;
 }
 

@@ -90,6 +90,11 @@ std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffe
 void add_deviations(const CpuCase& state, const CpuBuffers& buffers, int slot, const InputSet& set,
                     DrawKind kind, std::vector<NormError>* all);
 
+// What a slot needs before a call: both of the above, in small pieces in a secret order. What was
+// written last is still in the caches, and nobody can know what that is.
+std::vector<Poison> reveal(const CpuCase& state, const CpuBuffers& buffers, int slot,
+                           const InputSet& set);
+
 // Whether the kernel wrote outside a tensor, in any slot.
 std::optional<Outcome> judge_memory(const CpuCase& state, const CpuBuffers& buffers);
 // The fault in a slot's outputs, or nullopt. Raises `max_error` to the largest error over tolerance

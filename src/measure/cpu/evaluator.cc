@@ -176,8 +176,7 @@ std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& ses
     const InputSet& set = state.sets[order[k]];
     const CpuBuffers& buffers = session.buffers();
     const int slot = any_slot(state);
-    load_inputs(state, buffers, slot, set);
-    const std::vector<Poison> poisons = poison_outputs(state, buffers, slot, 1);
+    const std::vector<Poison> poisons = reveal(state, buffers, slot, set);
     session.begin_turn();
     const double start = real_clock().now_s();
     const auto called = session.timed_call({slot, 1, 1, 0}, settings_.timeout_s, phase);
@@ -204,8 +203,7 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, CpuSession& sess
   for (const std::size_t chosen : choose_probes(ready, most, fresh_secret())) {
     const ProbeSet& each = state.probes[chosen];
     const int slot = any_slot(state);
-    load_inputs(state, buffers, slot, each.set);
-    const std::vector<Poison> poisons = poison_outputs(state, buffers, slot, 1);
+    const std::vector<Poison> poisons = reveal(state, buffers, slot, each.set);
     session.begin_turn();
     const auto called = session.timed_call(
         {slot, 1, 1, 0}, limit, "checking case " + state.c->name + " " + probe_words(each.kind));

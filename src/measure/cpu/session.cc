@@ -36,6 +36,8 @@ constexpr std::int64_t kWorkerItself = 512LL << 20;
 constexpr std::size_t kMostThreads = 4096;
 constexpr double kAtOnce_s = 0.1;      // to receive what has been sent
 constexpr double kLongestStop_s = 10;  // for a worker to obey SIGSTOP; then it is killed
+constexpr double kLateNs = 2e5;        // of a processor's time between SIGSTOP and the stop: usual
+constexpr double kMostLateNs = 5e8;    // ... of all together; more is not by chance
 constexpr double kUnseenShare = 0.02;  // of a call's processor time that ended threads may hide
 constexpr double kNothingNs = 1e3;     // other threads' work, where there were none
 constexpr std::uint64_t kWatchedWords = 8;  // of each output, when the answer arrives
@@ -117,6 +119,7 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
                  "KMP_BLOCKTIME=1",
                  "OMP_PROC_BIND=false",
                  "MALLOC_ARENA_MAX=8",
+                 "GLIBC_TUNABLES=glibc.pthread.rseq=0",  // cpu_gate.h
                  "LC_ALL=C"};
   const std::size_t addresses = session->sets() * tensors.size() + 1;
   const std::size_t expected = sizeof(CpuReady) + addresses * sizeof(std::uint64_t);
@@ -209,7 +212,16 @@ std::string CpuSession::task_folder() const {
 }
 
 void CpuSession::pause() {
+  late_ = {};
   if (child_.pid() <= 0 || ::kill(child_.pid(), SIGSTOP) != 0) return;
+  const double then_cpu_ns = cpu_ns();
+  const std::int64_t then_ns = real_clock().now_ns();
+  wait_until_stopped();
+  late_.wall_ns = static_cast<double>(real_clock().now_ns() - then_ns);
+  late_.cpu_ns = cpu_ns() - then_cpu_ns;
+}
+
+void CpuSession::wait_until_stopped() {
   const auto stopped = [&](int more) {
     siginfo_t info{};
     // An exit counts as well, and stays to be reaped.
@@ -379,6 +391,18 @@ std::vector<CpuSession::Watched> CpuSession::watch_outputs(const CpuCall& wanted
   return watched;
 }
 
+// The clock runs until every thread is seen to have stopped, if they computed meanwhile. Threads
+// that spin for a while after a call do so for less.
+std::optional<Outcome> CpuSession::count_late_work(Called* called) const {
+  if (late_.cpu_ns > kMostLateNs) {
+    return Rejected{"late-work", "the kernel's threads went on computing for " +
+                                     human_seconds(late_.cpu_ns * 1e-9) +
+                                     " after it had returned, and could not be stopped"};
+  }
+  if (late_.cpu_ns > kLateNs * threads_) called->wall_ns += late_.wall_ns;
+  return std::nullopt;
+}
+
 std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& wanted, double timeout_s,
                                                      const std::string& phase) {
   std::vector<Watched> outputs = watch_outputs(wanted);
@@ -387,10 +411,11 @@ std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& wanted, doub
   const std::int64_t start = real_clock().now_ns();
   go_on();
   if (auto outcome = answer(timeout_s, phase)) return *outcome;
-  const Called called{static_cast<double>(real_clock().now_ns() - start)};
+  Called called{static_cast<double>(real_clock().now_ns() - start)};
   for (Watched& word : outputs) std::memcpy(&word.seen, word.at, word.bytes);
   pause();
   if (would_not_stop_) return explain(timeout_s, phase);
+  if (auto outcome = count_late_work(&called)) return *outcome;
   for (const Watched& word : outputs) {
     if (std::memcmp(&word.seen, word.at, word.bytes) == 0) continue;
     return Rejected{"late-work", "the kernel still changed its results after it had returned"};

@@ -3,6 +3,7 @@
 // failure of it becomes an Outcome with the fault, its place and the phase.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "core/plan/binary.h"
 #include "core/plan/cpu_protocol.h"
 #include "core/task/task.h"
+#include "machine/cpu.h"
 #include "machine/host_load.h"
 #include "measure/cpu/buffers.h"
 #include "measure/cpu/processors.h"
@@ -114,6 +116,8 @@ class CpuSession {
     std::uint64_t seen = 0;
   };
   std::vector<Watched> watch_outputs(const CpuCall& wanted) const;
+  std::optional<Outcome> count_late_work(Called* called) const;
+  void wait_until_stopped();
   std::string task_folder() const;
   Result<void> map_status();
   std::string setup_frame() const;
@@ -148,6 +152,11 @@ class CpuSession {
   ThreadTimes threads_then_;        // when the turn began
   double cpu_then_ns_ = 0;
   bool would_not_stop_ = false;
+  struct Late {
+    double wall_ns = 0, cpu_ns = 0;
+  };
+  Late late_;  // from SIGSTOP until all threads had stopped, the last time
+  const int threads_ = std::max(1, read_cpu_info().threads);  // of the machine
   Limits limits_;
   std::int64_t address_space_ = 0;
   std::vector<std::uint64_t> addresses_;  // of the slots, in the worker

@@ -49,7 +49,18 @@ constexpr RefusedCall kRefused[] = {
     {SYS_rt_tgsigqueueinfo, "no-other-processes", "tried to send a signal (rt_tgsigqueueinfo)"},
     {SYS_timer_create, "no-other-processes", "tried to have signals sent (timer_create)"},
     {SYS_setitimer, "no-other-processes", "tried to have signals sent (setitimer)"},
-    {SYS_fcntl, "no-other-processes", "tried to have signals sent (fcntl)"},
+    {SYS_fcntl, "no-other-processes",
+     "tried to have signals sent, or to copy the worker's channel (fcntl)"},
+    {SYS_read, "own-messages", "tried to read the worker's channel (read)"},
+    {SYS_readv, "own-messages", "tried to read the worker's channel (readv)"},
+    {SYS_pread64, "own-messages", "tried to read the worker's channel (pread)"},
+    {SYS_write, "own-messages", "tried to answer on the worker's channel (write)"},
+    {SYS_writev, "own-messages", "tried to answer on the worker's channel (writev)"},
+    {SYS_close, "own-messages", "tried to close the worker's channel (close)"},
+    {SYS_mmap, "fixed-pages", "tried to map memory over tensors or what guards them (mmap)"},
+    {SYS_mremap, "fixed-pages", "tried to move the pages of tensors or onto them (mremap)"},
+    {SYS_munmap, "fixed-pages", "tried to unmap tensors or what guards them (munmap)"},
+    {SYS_mprotect, "fixed-pages", "tried to change the protection of tensors (mprotect)"},
     {SYS_sendmsg, "own-messages", "tried to send a message (sendmsg)"},
     {SYS_recvmsg, "own-messages", "tried to receive a message (recvmsg)"},
 };
@@ -82,6 +93,11 @@ Outcome CpuSession::explain(double timeout_s, const std::string& phase) {
     return Rejected{"float-state",
                     "the kernel left the processor's floating-point state changed (rounding, "
                     "flushing of tiny numbers, exceptions, MMX): restore it before returning"};
+  }
+  if (status_.at->signal_state != 0) {
+    return Rejected{"signal-state",
+                    "the kernel left its caller's thread with other signals blocked, or a handler "
+                    "of faults of its own: restore both before returning"};
   }
   if (would_not_stop_) {
     return Crashed{"the kernel's process did not stop when told to, and was ended, while " + phase,

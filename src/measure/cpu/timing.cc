@@ -109,8 +109,7 @@ class TimedContest {
   // Once: what our own work around a call takes, the comparison about as long as the rest.
   void watch_around(const CpuBuffers& buffers) {
     const double start = real_clock().now_s();
-    load_inputs(state_, buffers, kWarmSlot, state_.sets[warm_]);
-    static_cast<void>(poison_outputs(state_, buffers, kWarmSlot, 1));
+    static_cast<void>(reveal(state_, buffers, kWarmSlot, state_.sets[warm_]));
     around_ns_ = kAroundCallNs + 2e9 * (real_clock().now_s() - start);
   }
 
@@ -246,8 +245,7 @@ class TimedContest {
     side.session->begin_turn();
     for (std::size_t i = 0; i < shown.size(); ++i) {
       const int slot = timed_slot();
-      load_inputs(state_, buffers, slot, *shown[i]);
-      const std::vector<Poison> poisons = poison_outputs(state_, buffers, slot, 1);
+      const std::vector<Poison> poisons = reveal(state_, buffers, slot, *shown[i]);
       const auto called = side.session->timed_call({slot, 1, 1, 0}, plan_.timeout_s, phase_);
       if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
       const double wall_ns = std::get<Called>(called).wall_ns;

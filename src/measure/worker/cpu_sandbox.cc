@@ -23,9 +23,11 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/process/command.h"
 #include "base/process/sandbox.h"
 #include "base/process/seccomp.h"
 #include "base/text.h"
+#include "measure/worker/cpu_gate.h"
 
 namespace kernelpro {
 
@@ -60,8 +62,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 #endif
     g_status->mapped_pages = mapped_pages();
   }
-  // Restores the default action: returning to the fault, or this, ends the process with its signal.
-  ::signal(signal, SIG_DFL);
+  // Its default action is back: returning to the fault, or this, ends the process with its signal.
   if (signal == SIGABRT) ::raise(SIGABRT);
 }
 
@@ -227,11 +228,12 @@ void install_handlers() {
   stack.ss_size = kStack;
   ::sigaltstack(&stack, nullptr);
   struct sigaction action {};
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESETHAND;
   action.sa_sigaction = on_fault;
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) {
     ::sigaction(signal, &action, nullptr);
   }
+  action.sa_flags &= ~SA_RESETHAND;
   action.sa_sigaction = on_system_call;
   ::sigaction(SIGSYS, &action, nullptr);
 }
@@ -239,8 +241,6 @@ void install_handlers() {
 // System calls of OpenMP, std::thread, malloc, the dynamic loader and printing, whatever their
 // arguments. Numbers that an architecture lacks are left out.
 const std::initializer_list<long> kAllowed = {
-    SYS_read,
-    SYS_write,
     SYS_readv,
     SYS_writev,
     SYS_pread64,
@@ -257,7 +257,6 @@ const std::initializer_list<long> kAllowed = {
     SYS_munlock,
     SYS_membarrier,
     SYS_set_robust_list,
-    SYS_rseq,
     SYS_set_tid_address,
     SYS_sched_yield,
     SYS_sched_get_priority_max,
@@ -302,6 +301,8 @@ void refuse_quietly(SeccompFilter* f) {
   f->when(SYS_ioctl, SeccompFilter::refuse(ENOTTY));
   // The C library falls back from clone3, whose flags cannot be seen.
   f->when(SYS_clone3, SeccompFilter::refuse(ENOSYS));
+  // Restartable sequences would leave the gate at an instruction of a candidate's choice.
+  f->when(SYS_rseq, SeccompFilter::refuse(ENOSYS));
 }
 
 // Calls that could tell of other processes, by their numbers: whether they exist, how much they
@@ -343,9 +344,50 @@ void only_about_itself(SeccompFilter* f) {
   f->when(SYS_futex, allow);
 }
 
-std::vector<sock_filter> make_filter() {
+// The worker's channel is read and written at one instruction each (cpu_gate.h).
+void only_by_the_gate(SeccompFilter* f) {
+  const std::uint32_t trap = SeccompFilter::trap();
+  const GateAddresses gate = gate_addresses();
+  f->when_on_file(SYS_read, kChannelFd, gate.read, trap);
+  f->when(SYS_read, SeccompFilter::allow());
+  f->when_on_file(SYS_write, kChannelFd, gate.wrote, trap);
+  f->when(SYS_write, SeccompFilter::allow());
+  for (const long call : {SYS_readv, SYS_writev, SYS_pread64, SYS_close}) {
+    f->when_on_file(call, kChannelFd, 0, trap);
+  }
+}
+
+// Where tensors lie and what guards them, and where the gate is.
+void keep_pages(SeccompFilter* f, const std::vector<PageRange>& fixed) {
+  const std::uint32_t trap = SeccompFilter::trap();
+  for (const PageRange& range : fixed) {
+    f->when_touching(SYS_mmap, {0, 1, 3, MAP_FIXED}, range, trap);
+    f->when_touching(SYS_mremap, {0, 1, 0, 0}, range, trap);
+    f->when_touching(SYS_mremap, {4, 2, 3, MREMAP_FIXED}, range, trap);
+    for (const long call : {SYS_munmap, SYS_mprotect}) f->when_touching(call, {}, range, trap);
+    // Advice about tensors is taken as a hint and not followed: large pages, or pages that come
+    // back empty, would tell one side of a comparison from the other.
+    f->when_touching(SYS_madvise, {}, range, SeccompFilter::refuse(0));
+  }
+}
+
+// A handler that another thread's signal can start would run between an answer and the look at
+// what it left: only a thread's own faults may have one.
+void only_handlers_of_faults(SeccompFilter* f) {
+  const std::uint32_t allow = SeccompFilter::allow();
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    f->when_equal(SYS_rt_sigaction, 0, static_cast<std::uint32_t>(signal), allow);
+  }
+  f->when_set(SYS_rt_sigaction, 1, SeccompFilter::refuse(EPERM));
+  f->when(SYS_rt_sigaction, allow);
+}
+
+std::vector<sock_filter> make_filter(const std::vector<PageRange>& fixed) {
   SeccompFilter f;
   const std::uint32_t allow = SeccompFilter::allow(), trap = SeccompFilter::trap();
+  only_by_the_gate(&f);
+  f.when(SYS_gettid, allow);
+  keep_pages(&f, fixed);
   f.when(kAllowed, allow);
   only_about_itself(&f);
   refuse_quietly(&f);
@@ -361,9 +403,10 @@ std::vector<sock_filter> make_filter() {
   f.when_not(SYS_tgkill, 0, static_cast<std::uint32_t>(::getpid()), trap);
   f.when_equal(SYS_tgkill, 2, SIGABRT, allow);
   f.when_equal(SYS_tgkill, 2, 0, allow);  // whether a thread of its own exists
-  // The handler that answers and reports calls cannot be replaced.
-  f.when_equal(SYS_rt_sigaction, 0, SIGSYS, SeccompFilter::refuse(EPERM));
-  f.when(SYS_rt_sigaction, allow);
+  only_handlers_of_faults(&f);
+  for (const std::uint32_t command : {F_DUPFD, F_DUPFD_CLOEXEC}) {
+    f.when_both(SYS_fcntl, {0, kChannelFd}, {1, command}, trap);
+  }
   for (const std::uint32_t command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL}) {
     f.when_equal(SYS_fcntl, 1, command, allow);
   }
@@ -446,7 +489,8 @@ void remember_machine() {
 
 }  // namespace
 
-std::string enter_cpu_sandbox(CpuStatus* status, int object, std::int64_t address_space) {
+std::string enter_cpu_sandbox(CpuStatus* status, int object, std::int64_t address_space,
+                              std::vector<PageRange> fixed) {
   g_status = status;
   if (object >= 0) load_libraries(object);
   serve_files(object);
@@ -464,7 +508,9 @@ std::string enter_cpu_sandbox(CpuStatus* status, int object, std::int64_t addres
   if (const int error = files->enter(); error != 0) {
     return std::string("cannot give up privileges: ") + std::strerror(error);
   }
-  if (const int error = install_seccomp(make_filter()); error != 0) {
+  if (!close_gate(status)) return "cannot protect memory: not enough memory";
+  for (const PageRange& range : gate_ranges()) fixed.push_back(range);
+  if (const int error = install_seccomp(make_filter(fixed)); error != 0) {
     return std::string("this kernel has no system-call filters (seccomp): ") + std::strerror(error);
   }
   return "";

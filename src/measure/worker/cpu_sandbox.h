@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "base/process/seccomp.h"
 #include "core/plan/cpu_protocol.h"
 
 namespace kernelpro {
@@ -17,7 +19,10 @@ constexpr unsigned kNobody = 65534;  // the user and group that a candidate sees
 // Sets limits and a system-call filter for the rest of this process. `status` records the cause of
 // its end: a refused system call, or a fault and its address. `object`: a descriptor of the
 // candidate's, or -1; it stays open, and can be loaded as kCpuObjectName, with the libraries that
-// compilers link to. Returns the error, or "". Call once, from the only thread.
-std::string enter_cpu_sandbox(CpuStatus* status, int object, std::int64_t address_space);
+// compilers link to. The pages in `fixed` stay as they are: nothing can be mapped there, unmapped,
+// or protected anew. From here on only cpu_gate.h can use the channel. Returns the error, or "".
+// Call once, from the only thread.
+std::string enter_cpu_sandbox(CpuStatus* status, int object, std::int64_t address_space,
+                              std::vector<PageRange> fixed);
 
 }  // namespace kernelpro

@@ -5,6 +5,7 @@
 // users.
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "base/process/channel.h"
 #include "base/process/subprocess.h"
 #include "core/plan/cpu_protocol.h"
+#include "measure/worker/cpu_gate.h"
 #include "measure/worker/cpu_sandbox.h"
 #include "measure/worker/roles.h"
 
@@ -28,15 +30,6 @@ namespace kernelpro {
 namespace {
 
 constexpr std::int64_t kPage = 4096;
-
-struct Mapped {
-  CpuSetup setup;
-  std::vector<CpuSlot> slots;
-  std::vector<void*> addresses;               // of the slots, then of the workspace
-  std::vector<std::vector<void*>> arguments;  // by set: the contents of the kernel's Args
-  Fd object;                                  // none: calls do nothing
-  CpuStatus* status = nullptr;
-};
 
 // The system gives every program its path and its user's numbers, on the stack.
 void forget_origin(int argc, char** argv) {
@@ -66,53 +59,62 @@ void forget_origin(int argc, char** argv) {
   }
 }
 
-// Whether rounding, precision, exceptions and the like are as the ABI has them for every call: a
-// callee that changes them must restore them.
-bool default_float_state() {
-#if defined(__x86_64__)
-  constexpr unsigned kControls = 0xffc0, kDefault = 0x1f80;  // without the sticky flags
-  constexpr unsigned long long kDirection = 1u << 10;
-  struct X87 {
-    std::uint16_t control, unused1, status, unused2, tags, unused3;
-    std::uint32_t rest[4];
-  } x87;
-  asm volatile("fnstenv %0\n\tfldenv %0" : "=m"(x87));
-  return (__builtin_ia32_stmxcsr() & kControls) == kDefault && x87.control == 0x37f &&
-         x87.tags == 0xffff && (__builtin_ia32_readeflags_u64() & kDirection) == 0;
-#elif defined(__aarch64__)
-  std::uint64_t control = 0;
-  asm volatile("mrs %0, fpcr" : "=r"(control));
-  return control == 0;
-#endif
-}
+// Room for all tensors, nothing mapped: so that one range of addresses has them.
+class Room {
+ public:
+  static constexpr std::size_t kAround = 256 << 10;  // of its pages on either side, never used
+  static constexpr std::size_t kLarge = 2u << 20;
 
-void require_default_float_state(CpuStatus* status) {
-  if (default_float_state()) return;
-  status->float_state = 1;
-  ::_exit(kCpuFloatStateExit);
-}
+  bool reserve(const std::vector<CpuSlot>& slots) {
+    std::size_t bytes = 2 * kAround;
+    for (const CpuSlot& slot : slots) bytes += needed(slot);
+    void* at =
+        ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return false;
+    begin_ = reinterpret_cast<std::uintptr_t>(at);
+    end_ = begin_ + bytes;
+    next_ = begin_ + kAround;
+    return true;
+  }
+  // The tensor's pages with an unmapped page on either side.
+  void* map(const CpuSlot& slot, int inputs, int outputs) {
+    if (slot.bytes == 0) return nullptr;
+    const std::uintptr_t lowest = next_ + kPage;
+    const std::uintptr_t pages = lowest + (unit(slot) - lowest % unit(slot)) % unit(slot);
+    next_ += needed(slot);
+    const bool writable = slot.writable != 0;
+    // Populated: the first call on a set is timed like any other.
+    void* at =
+        ::mmap(reinterpret_cast<void*>(pages), static_cast<std::size_t>(slot.mapped),
+               writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+               writable ? outputs : inputs, slot.offset);
+    if (at == MAP_FAILED) return nullptr;
+    ::madvise(at, static_cast<std::size_t>(slot.mapped), MADV_HUGEPAGE);
+    return static_cast<char*>(at) + slot.first;
+  }
+  PageRange range() const { return {begin_ + kAround / 2, end_ - kAround / 2}; }
 
-// The tensor's pages with an unmapped page on either side.
-void* map_slot(const CpuSlot& slot, int inputs, int outputs) {
-  if (slot.bytes == 0) return nullptr;
-  const std::size_t reserve = static_cast<std::size_t>(slot.mapped + 2 * kPage);
+ private:
   // Large ones start on 2 MiB, so that the OS can use large pages if it has them.
-  constexpr std::size_t kLarge = 2u << 20;
-  const std::size_t unit = slot.mapped >= static_cast<std::int64_t>(kLarge) ? kLarge : kPage;
-  char* base = static_cast<char*>(::mmap(nullptr, reserve + unit, PROT_NONE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  if (base == MAP_FAILED) return nullptr;
-  const std::uintptr_t lowest = reinterpret_cast<std::uintptr_t>(base) + kPage;
-  char* pages = base + kPage + ((unit - lowest % unit) % unit);
-  const bool writable = slot.writable != 0;
-  // Populated: the first call on a set is timed like any other.
-  void* at = ::mmap(
-      pages, static_cast<std::size_t>(slot.mapped), writable ? PROT_READ | PROT_WRITE : PROT_READ,
-      MAP_SHARED | MAP_FIXED | MAP_POPULATE, writable ? outputs : inputs, slot.offset);
-  if (at == MAP_FAILED) return nullptr;
-  ::madvise(at, static_cast<std::size_t>(slot.mapped), MADV_HUGEPAGE);
-  return pages + slot.first;
-}
+  static std::size_t unit(const CpuSlot& slot) {
+    return slot.mapped >= static_cast<std::int64_t>(kLarge) ? kLarge : kPage;
+  }
+  static std::size_t needed(const CpuSlot& slot) {
+    if (slot.bytes == 0) return 0;
+    return static_cast<std::size_t>(slot.mapped) + 2 * kPage + unit(slot);
+  }
+  std::uintptr_t begin_ = 0, end_ = 0, next_ = 0;
+};
+
+struct Mapped {
+  CpuSetup setup;
+  std::vector<CpuSlot> slots;
+  Room room;
+  std::vector<void*> addresses;  // of the slots, then of the workspace
+  Orderly orderly;
+  Fd object;  // none: calls do nothing
+  CpuStatus* status = nullptr;
+};
 
 // Reads the set-up frame. Returns the error, or "".
 std::string read_setup(const Frame& frame, Mapped* mapped) {
@@ -132,17 +134,20 @@ std::string read_setup(const Frame& frame, Mapped* mapped) {
   void* status = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, frame.fds[0].get(), 0);
   if (status == MAP_FAILED) return "the status page cannot be mapped";
   mapped->status = static_cast<CpuStatus*>(status);
+  if (!mapped->room.reserve(mapped->slots)) return "no room for the tensors: not enough memory";
   for (const CpuSlot& slot : mapped->slots) {
-    void* at = map_slot(slot, frame.fds[1].get(), frame.fds[2].get());
+    void* at = mapped->room.map(slot, frame.fds[1].get(), frame.fds[2].get());
     if (at == nullptr && slot.bytes > 0) return "a tensor cannot be mapped: not enough memory";
     mapped->addresses.push_back(at);
   }
   if (setup.has_workspace == 0) mapped->addresses.push_back(nullptr);
   for (std::size_t set = 0; set < sets; ++set) {
     const auto first = mapped->addresses.begin() + static_cast<std::ptrdiff_t>(set * tensors);
-    mapped->arguments.emplace_back(first, first + static_cast<std::ptrdiff_t>(tensors));
-    mapped->arguments.back().push_back(mapped->addresses.back());
+    std::vector<std::vector<void*>>& arguments = mapped->orderly.arguments;
+    arguments.emplace_back(first, first + static_cast<std::ptrdiff_t>(tensors));
+    arguments.back().push_back(mapped->addresses.back());
   }
+  mapped->orderly.sets = setup.sets;
   return "";
 }
 
@@ -156,19 +161,9 @@ Entry load(const Mapped& mapped, std::string* problem) {
     *problem = std::string("the shared object cannot be loaded: ") + ::dlerror();
     return nullptr;
   }
-  require_default_float_state(mapped.status);  // constructors have run
   void* symbol = ::dlsym(library, kCpuEntry);
   if (symbol == nullptr) *problem = std::string("the shared object does not define ") + kCpuEntry;
   return reinterpret_cast<Entry>(symbol);
-}
-
-void run_calls(Entry entry, const Mapped& mapped, const CpuCall& order) {
-  for (std::int32_t i = 0; i < order.repeats; ++i) {
-    for (std::int32_t set = 0; set < order.sets; ++set) {
-      entry(mapped.arguments[static_cast<std::size_t>(order.first + set)].data());
-      require_default_float_state(mapped.status);
-    }
-  }
 }
 
 template <class T>
@@ -176,44 +171,34 @@ std::string bytes_of(const T& value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// Frames of a Channel by plain reads and writes: the sandbox refuses messages, which can carry
-// descriptors.
-bool write_frame(const std::string& bytes) {
-  const std::string whole = bytes_of(static_cast<std::uint32_t>(bytes.size())) + bytes;
-  for (std::size_t done = 0; done < whole.size();) {
-    const ssize_t n = ::write(kChannelFd, whole.data() + done, whole.size() - done);
-    if (n <= 0) return false;
-    done += static_cast<std::size_t>(n);
-  }
-  return true;
+std::string frame_of(const std::string& bytes) {
+  return bytes_of(static_cast<std::uint32_t>(bytes.size())) + bytes;
 }
 
-bool report(const std::string& problem, const std::vector<void*>& addresses) {
+std::string report_of(const std::string& problem) {
   CpuReady ready;
   ready.ok = problem.empty() ? 1 : 0;
   problem.copy(ready.problem, sizeof ready.problem - 1);
-  std::string bytes = bytes_of(ready);
-  for (const void* address : addresses) bytes += bytes_of(address);
-  return write_frame(bytes) && ready.ok != 0;
+  return bytes_of(ready);
 }
 
-// An order as it arrives, read at once: an order takes no more calls of the system than it must.
-struct OrderFrame {
-  std::uint32_t length = 0;
-  CpuCall order;
-};
-static_assert(sizeof(OrderFrame) == sizeof(std::uint32_t) + sizeof(CpuCall));
-
-// False: the supervisor has gone. Stops at a frame of another length.
-bool read_order(OrderFrame* frame) {
-  for (std::size_t done = 0; done < sizeof *frame;) {
-    const ssize_t n =
-        ::read(kChannelFd, reinterpret_cast<char*>(frame) + done, sizeof *frame - done);
+// By a plain write: the sandbox refuses messages, which can carry descriptors.
+bool write_frame(int file, const std::string& bytes) {
+  const std::string whole = frame_of(bytes);
+  for (std::size_t done = 0; done < whole.size();) {
+    const ssize_t n = ::write(file, whole.data() + done, whole.size() - done);
     if (n <= 0) return false;
     done += static_cast<std::size_t>(n);
-    if (done >= sizeof frame->length && frame->length != sizeof frame->order) return true;
   }
   return true;
+}
+
+// Before any candidate code runs, by a descriptor that is closed afterwards.
+bool report_ready(const Fd& early, const std::string& problem,
+                  const std::vector<void*>& addresses) {
+  std::string bytes = report_of(problem);
+  for (const void* address : addresses) bytes += bytes_of(address);
+  return write_frame(early.get(), bytes) && problem.empty();
 }
 
 }  // namespace
@@ -226,27 +211,21 @@ int cpu_worker(int argc, char** argv) {
   Channel channel{Fd(kChannelFd)};
   Frame frame;
   if (channel.receive(&frame, -1) != ChannelState::kOk) return 0;
-  Mapped mapped;
+  static Mapped mapped;  // for whatever the stack holds
   std::string problem = read_setup(frame, &mapped);
   if (frame.fds.size() == 4) mapped.object = std::move(frame.fds[3]);
   frame.fds.clear();  // no other mapping of the files is possible from here on
+  Fd early(::fcntl(kChannelFd, F_DUPFD_CLOEXEC, kChannelFd + 1));
   if (problem.empty()) {
-    problem = enter_cpu_sandbox(mapped.status, mapped.object.get(), mapped.setup.address_space);
+    problem = enter_cpu_sandbox(mapped.status, mapped.object.get(), mapped.setup.address_space,
+                                {mapped.room.range()});
   }
-  if (!report(problem, mapped.addresses)) return 1;
-  Entry entry = load(mapped, &problem);
-  if (!report(problem, {})) return 1;
-  for (;;) {
-    mapped.status->phase = CpuStatus::kIdle;
-    OrderFrame ordered;
-    if (!read_order(&ordered)) return 0;
-    const CpuCall& order = ordered.order;
-    if (ordered.length != sizeof order) return 1;
-    if (order.first < 0 || order.sets < 0 || order.sets > mapped.setup.sets - order.first) return 1;
-    mapped.status->phase = CpuStatus::kCalling;
-    run_calls(entry, mapped, order);
-    if (!write_frame(bytes_of(CpuDone{}))) return 0;
-  }
+  if (!report_ready(early, problem, mapped.addresses)) ::_exit(1);
+  early.reset();
+  mapped.orderly.entry = load(mapped, &problem);
+  static std::string loaded;
+  loaded = frame_of(report_of(problem));
+  answer_and_serve(loaded.data(), loaded.size(), &mapped.orderly);
 }
 
 }  // namespace kernelpro
