@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "build/code_hash.h"
 
+#include <cstddef>
+#include <cstring>
+
 #include "base/files.h"
 #include "base/hash.h"
 #include "build/elf.h"
@@ -21,8 +24,27 @@ std::string without_lines(std::string_view globals) {
   return text;
 }
 
-// Hashes the sections that a loader maps or a GPU runs; string and symbol tables contain file
-// names. In cubins a section's info holds the kernel's register count.
+// Whether a section tells a loader what to write into one that it maps: in a shared object these
+// are mapped themselves, in a cubin they are not.
+bool relocates(const Elf& elf, const Elf64_Shdr& section) {
+  if (section.sh_type != SHT_REL && section.sh_type != SHT_RELA) return false;
+  return section.sh_info < elf.section_count() &&
+         (elf.section(section.sh_info).sh_flags & SHF_ALLOC) != 0;
+}
+
+// What a cubin's relocations refer to, without names.
+std::string symbols_of(const Elf& elf, const Elf64_Shdr& relocations) {
+  if (relocations.sh_link >= elf.section_count()) return "";
+  std::string symbols(elf.content(relocations.sh_link));
+  for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
+    std::memset(symbols.data() + at + offsetof(Elf64_Sym, st_name), 0, sizeof(Elf64_Word));
+  }
+  return symbols;
+}
+
+// Hashes all that a loader maps or reads, and a GPU runs: not notes, such as the build id, and not
+// the string and symbol tables that only debuggers read, which contain file names. In cubins a
+// section's info holds the kernel's register count.
 std::string sections_hash(const std::string& path) {
   const auto file = read_file(path);
   if (!file) return "";
@@ -31,9 +53,10 @@ std::string sections_hash(const std::string& path) {
   std::string all;
   for (std::size_t i = 0; i < elf.section_count(); ++i) {
     const Elf64_Shdr& section = elf.section(i);
-    const bool code = section.sh_type == SHT_PROGBITS && (section.sh_flags & SHF_ALLOC) != 0;
+    const bool mapped = (section.sh_flags & SHF_ALLOC) != 0 && section.sh_type != SHT_NOTE;
     const bool room = section.sh_type == SHT_NOBITS;  // shared memory, zeroed globals
-    if (!code && !room) continue;
+    if (!mapped && !room && !relocates(elf, section)) continue;
+    if (!mapped && !room) all += hash_hex(symbols_of(elf, section));
     const std::string info = std::to_string(section.sh_info) + " " +
                              std::to_string(section.sh_size) + " " +
                              std::to_string(section.sh_addralign);

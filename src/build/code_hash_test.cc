@@ -51,6 +51,25 @@ TEST_F(CodeHash, OfACpuKernelIgnoresWhatIsNoCode) {
   EXPECT_NE(hash(**compiler, Language::kCpp, source("", "3")), plain);
 }
 
+// The same code and data, to the bit: only what the loader writes differs.
+TEST_F(CodeHash, OfACpuKernelKnowsItsRelocations) {
+  auto compiler = make_cpu_compiler(settings());
+  ASSERT_TRUE(compiler) << compiler.error().text();
+  const auto source = [](const std::string& which) {
+    return "#include \"task.h\"\nusing Function = void (*)(const Args&);\n"
+           "extern \"C\" [[gnu::noinline, gnu::no_reorder]] void one(const Args& a) {\n"
+           "  a.y[0] = a.x[0];\n}\n"
+           "extern \"C\" [[gnu::noinline, gnu::no_reorder]] void other(const Args&) {}\n"
+           "extern \"C\" const Function table[];\n"
+           "extern \"C\" const Function table[] = {" +
+           which +
+           "};\nextern \"C\" void launch(const Args& a) {\n"
+           "  const Function* at = table;\n  asm volatile(\"\" : \"+r\"(at));\n  (*at)(a);\n}\n";
+  };
+  EXPECT_NE(hash(**compiler, Language::kCpp, source("one")),
+            hash(**compiler, Language::kCpp, source("other")));
+}
+
 TEST_F(CodeHash, OfAPlanKnowsItsLaunches) {
   auto compiler = make_cuda_compiler(settings());
   if (!compiler) GTEST_SKIP() << compiler.error().text();

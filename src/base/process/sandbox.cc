@@ -272,14 +272,39 @@ int allow_own_names(int ruleset, int version) {
   return error;
 }
 
+// Of a folder of libraries, what compilers and linkers open: libraries, start-up code, loaders, and
+// the folders of toolchains. Not what else lies there: packages of languages, databases, the name
+// of the system.
+void add_libraries(const std::string& folder, std::vector<std::string>* parts) {
+  for (const std::string& name : list_dir(folder)) {
+    const bool library = name.starts_with("lib") &&
+                         (contains(name, ".so") || name.ends_with(".a") || name.ends_with(".spec"));
+    const bool loader = name.starts_with("ld-") || name.starts_with("ld.");
+    const bool object = name.ends_with(".o");
+    bool toolchain = false;
+    for (const char* start : {"gcc", "clang", "llvm", "cuda", "nvidia-cuda", "bfd-plugins",
+                              "compat-ld", "gold-ld", "mold", "nvvm", "x86-64-v"}) {
+      toolchain = toolchain || name.starts_with(start);
+    }
+    if (library || loader || object || toolchain) parts->push_back(join(folder, name));
+    if (contains(name, "-linux-")) add_libraries(join(folder, name), parts);
+  }
+}
+
 // Of /usr, which a compiler has among its roots, what compilers, headers and libraries need: not
 // what else was installed there, nor settings such as the time zone (/usr/share, /usr/local/bin).
+// /lib and its like are often the same folders by another name.
 std::vector<std::string> parts_for_compilers(const std::string& root) {
-  if (root != "/usr" && root != "/usr/local") return {root};
   std::vector<std::string> parts;
+  for (const char* libraries : {"/lib", "/lib32", "/lib64", "/libx32"}) {
+    if (root == libraries) add_libraries(root, &parts);
+  }
+  if (!parts.empty()) return parts;
+  if (root != "/usr" && root != "/usr/local") return {root};
   for (const char* top : {"/usr/", "/usr/local/"}) {
-    for (const char* name : {"include", "lib", "lib32", "lib64", "libx32", "libexec"}) {
-      parts.push_back(std::string(top) + name);
+    for (const char* name : {"include", "libexec"}) parts.push_back(std::string(top) + name);
+    for (const char* name : {"lib", "lib32", "lib64", "libx32"}) {
+      add_libraries(std::string(top) + name, &parts);
     }
   }
   parts.push_back(root + "/bin");

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <string>
 
@@ -64,6 +65,14 @@ constexpr RefusedCall kRefused[] = {
     {SYS_sendmsg, "own-messages", "tried to send a message (sendmsg)"},
     {SYS_recvmsg, "own-messages", "tried to receive a message (recvmsg)"},
 };
+
+// A kernel prints what it likes: only what may be a type's name goes into a reason.
+bool is_type_name(const std::string& text) {
+  constexpr std::size_t kLongest = 200;
+  return !text.empty() && text.size() <= kLongest && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || contains("_:<>,*& ()", std::string(1, static_cast<char>(c)));
+  });
+}
 
 Outcome explain_refused(int number) {
   for (const RefusedCall& call : kRefused) {
@@ -150,7 +159,8 @@ Outcome CpuSession::explain_signal(const Exit& exit, const std::string& phase) c
     const std::size_t type = output.find("instance of '");
     if (type != std::string::npos) {
       const std::size_t from = type + 13;
-      reason += " (" + output.substr(from, output.find('\'', from) - from) + ")";
+      const std::string name = output.substr(from, output.find('\'', from) - from);
+      if (is_type_name(name)) reason += " (" + name + ")";
     }
   }
   if (near_memory_limit(exit)) {

@@ -31,6 +31,22 @@ namespace {
 
 constexpr std::int64_t kPage = 4096;
 
+// The pages of the system's clock carry the kernel's release in a note, which is no part of what
+// they do: it becomes zeros, in this process's own copy of the page.
+void forget_release(const char* clock) {
+  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(clock);
+  const auto* parts = reinterpret_cast<const ElfW(Phdr)*>(clock + header->e_phoff);
+  for (int i = 0; i < header->e_phnum; ++i) {
+    if (parts[i].p_type != PT_NOTE) continue;
+    const std::uintptr_t note = reinterpret_cast<std::uintptr_t>(clock) + parts[i].p_offset;
+    void* first = reinterpret_cast<void*>(note / kPage * kPage);
+    const std::size_t bytes = note % kPage + parts[i].p_filesz;
+    if (::mprotect(first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) continue;
+    std::memset(reinterpret_cast<void*>(note), 0, parts[i].p_filesz);
+    ::mprotect(first, bytes, PROT_READ | PROT_EXEC);
+  }
+}
+
 // The system gives every program its path and its user's numbers, on the stack.
 void forget_origin(int argc, char** argv) {
   const auto rename = [](char* text) {
@@ -46,6 +62,9 @@ void forget_origin(int argc, char** argv) {
     switch (entry->a_type) {
       case AT_EXECFN:
         rename(reinterpret_cast<char*>(entry->a_un.a_val));
+        break;
+      case AT_SYSINFO_EHDR:
+        forget_release(reinterpret_cast<const char*>(entry->a_un.a_val));
         break;
       case AT_UID:
       case AT_EUID:
