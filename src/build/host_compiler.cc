@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
@@ -63,6 +64,16 @@ std::string call_text(const std::string& entry) {
          "& args) noexcept {\n"
          "  void (*volatile entry)(const " +
          args + "&) = " + entry + ";\n  entry(args);\n}\n";
+}
+
+// What the compiler may not read must look as if it were not there.
+std::string without_refusals(std::string output) {
+  constexpr std::string_view kRefused = "Permission denied", kMissing = "No such file or directory";
+  for (std::size_t at = 0; (at = output.find(kRefused, at)) != std::string::npos;) {
+    output.replace(at, kRefused.size(), kMissing);
+    at += kMissing.size();
+  }
+  return output;
 }
 
 // The CPU features behind -march=native: several machines may share a cache.
@@ -162,7 +173,7 @@ CompileResult HostCompiler::compile_reference(const Task& task, const Case& c) {
 CompileResult HostCompiler::build(const Task& task, const Case& c, const Source& source) {
   const std::string header = task_header(task, c, TargetKind::kCpu);
   const std::string key =
-      hash_hex({"cpu-3", program_, version_, native_, join_text(flags_, " "),
+      hash_hex({"cpu-4", program_, version_, native_, join_text(flags_, " "),
                 join_text(source.flags, " "), source.entry, header, source.text});
   return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
     KP_TRY(write_file(join(folder, "task.h"), header));
@@ -183,8 +194,8 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
     argv.push_back(flag);
   }
   KP_ASSIGN(const Exit exit, run_limited(argv, folder, settings_.timeout_s));
-  std::string log =
-      trim_diagnostics(with_shown_lines(exit.output, source.file, source.original), {folder});
+  std::string log = trim_diagnostics(
+      with_shown_lines(without_refusals(exit.output), source.file, source.original), {folder});
   const std::string object = join(folder, "kernel.so");
   if (exit.ok() && exists(object)) {
     Binary binary;

@@ -65,6 +65,7 @@ void forget_origin(int argc, char** argv) {
         break;
       case AT_SYSINFO_EHDR:
         forget_release(reinterpret_cast<const char*>(entry->a_un.a_val));
+        entry->a_type = AT_IGNORE;  // the C library has it
         break;
       case AT_UID:
       case AT_EUID:
