@@ -321,9 +321,17 @@ class Suite {
 
   void judge(Kernel& kernel, const Outcome& outcome) {
     const auto* crashed = std::get_if<Crashed>(&outcome);
-    finish(kernel, verdict_text(outcome),
-           outcome_summary(outcome) + (crashed != nullptr ? " " + crashed->output : ""),
-           kernel.header.expectation.holds(outcome));
+    finish(
+        kernel, verdict_text(outcome),
+        outcome_summary(outcome) + (crashed != nullptr ? " " + crashed->output : "") + why(outcome),
+        kernel.header.expectation.holds(outcome));
+  }
+
+  // The notes of a verdict with labels.
+  static std::string why(const Outcome& outcome) {
+    const auto* correct = std::get_if<Correct>(&outcome);
+    if (correct == nullptr || correct->labels.empty()) return "";
+    return "; " + join_text(correct->notes, "; ");
   }
 
   void finish(Kernel& kernel, std::string got, const std::string& detail, Expectation::Answer ok) {

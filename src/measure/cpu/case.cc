@@ -135,9 +135,6 @@ Result<std::vector<kp::ShapeSpec>> product_shapes(const Task& task, const CpuCas
                                                   CpuReference& reference, DrawKind kind,
                                                   std::uint64_t word,
                                                   std::optional<Linear>* linear) {
-  if (!*linear) {
-    KP_ASSIGN(*linear, linear_inputs(task, state, reference));
-  }
   Linear& known = **linear;
   if (known.tensors.empty()) return std::vector<kp::ShapeSpec>();
   if (kind == DrawKind::kSparse) {
@@ -162,6 +159,10 @@ Result<std::optional<InputSet>> make_probe(const Task& task, const CpuCase& stat
   request.key = plan.tensor >= 0 ? naming_key(plan.kind, task, plan.tensor) : fresh_key();
   request.probe = &plan;
   const std::uint64_t word = kp::subkey(request.key, kp::kShapeStream);
+  if (wants_products(plan.kind) && !*linear) {
+    KP_ASSIGN(*linear, linear_inputs(task, state, reference));
+  }
+  if (wants_products(plan.kind) && (*linear)->tensors.empty()) return std::optional<InputSet>();
   if (shows_products(plan.kind)) {
     KP_ASSIGN(request.shapes, product_shapes(task, state, reference, plan.kind, word, linear));
     if (request.shapes.empty()) return std::optional<InputSet>();

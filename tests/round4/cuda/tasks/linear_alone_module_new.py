@@ -1,1 +1,0 @@
-../../../tasks/linear_alone_module_new.py

@@ -1,1 +1,0 @@
-../../../tasks/padded_module_new.py

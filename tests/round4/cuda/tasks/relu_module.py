@@ -1,1 +1,0 @@
-../../../tasks/relu_module.py
