@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
 #include "base/files.h"
+#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/display.h"
+#include "cli/live.h"
 #include "cli/tasks.h"
 #include "run/choices.h"
 #include "run/proposers.h"
@@ -79,8 +83,28 @@ constexpr OptionSpec kOptimizeOptions[] = {
     {"--profile-each", "", "", "Profile every correct candidate, not only new bests."},
     {"--no-record", "", "", "Neither read nor update the record of past findings and the memory."},
     {"--no-memory", "", "", "Show writers only the parent, nothing else that was tried."},
+    {"--open", "", "",
+     "Show the run on the live page while it goes: print the link, open a browser."},
     {"--json", "", "", "Print one JSON object per line."},
 };
+
+// Starts a server for the folder of the run, or finds it. Without one the run goes on all the same.
+void open_page(const std::string& directory, bool json) {
+  const auto server = find_live_server(dirname(absolute(directory)));
+  if (!server) {
+    std::fprintf(stderr, "kernelpro: %s\n  next: %s\n", server.error().message.c_str(),
+                 server.error().next.c_str());
+    return;
+  }
+  const std::string link = live_link(*server, directory);
+  if (json) {
+    std::printf("%s\n", dump_json({{"event", "page"}, {"link", link}}).c_str());
+  } else {
+    std::printf("live page: %s\n", link.c_str());
+  }
+  std::fflush(stdout);
+  show_link(link);
+}
 
 // Target of a PyTorch file: from the starting kernel's extension, otherwise cuda if available.
 TargetKind module_target(const Options& options, const Host& host) {
@@ -139,6 +163,7 @@ int run_optimize(const Options& options) {
   const bool json = options.flag("--json");
   stop_on_signals();  // whoever reads the folder's name may stop the run
   announce_run(settings, task, opened.notes, json);
+  if (options.flag("--open")) open_page(settings.directory, json);
   const auto result = optimize(task, settings, make_display(display_kind(json, stdout), stdout),
                                std::move(opened.module));
   if (!result && !options.has("--run")) drop_run_directory(settings.directory);

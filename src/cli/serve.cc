@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/live.h"
 #include "cli/served.h"
 #include "cli/tasks.h"
 #include "serve/http/server.h"
@@ -21,6 +23,7 @@ constexpr OptionSpec kServeOptions[] = {
     {"--allow-host", "NAME...", "", "Also accept requests for this host name, such as a proxy's."},
     {"--allow-origin", "URL...", "", "Also accept requests from browser pages of this origin."},
     kServedRuns,
+    {"--unused", "S", "0", "End after S seconds without a client; 0 means never."},
     kServedTarget,
     kServedGpu,
     kStationOption,
@@ -47,24 +50,30 @@ int run_serve(const Options& options) {
   if (made) http.token = random_token();
   // Hide it from child processes (compilers, candidates).
   ::unsetenv("KERNELPRO_TOKEN");
+  http.unused_s = options.real("--unused");
+  const DeskSettings desk = read_desk_settings(options);
+  std::optional<LiveNotice> notice;
   const auto ready = [&](const std::string& url) {
-    std::printf("MCP at %s\n", url.c_str());
+    notice.emplace(desk.runs, LiveServer{url, http.token});
+    std::printf("MCP at %s/mcp\n", url.c_str());
     if (made) {
       std::printf(
           "token: %s\n(shown once; clients send it as Authorization: Bearer TOKEN. Set "
           "KERNELPRO_TOKEN to choose your own.)\n",
           http.token.c_str());
     }
+    std::printf("page: %s\n", live_link({url, made ? http.token : ""}, "").c_str());
     std::fflush(stdout);
   };
-  require(serve_http(http, read_desk_settings(options), ready));
+  require(serve_http(http, desk, ready));
   return 0;
 }
 
 }  // namespace
 
-extern const Subcommand kServe{
-    "serve", "Serve the same tools over HTTP (MCP), by default to this machine only.",
-    kServeOptions, run_serve};
+extern const Subcommand kServe{"serve",
+                               "Show all runs on a live page, and serve tools over HTTP (MCP); by "
+                               "default to this machine only.",
+                               kServeOptions, run_serve};
 
 }  // namespace kernelpro

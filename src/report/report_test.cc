@@ -7,7 +7,6 @@
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "report/html.h"
 #include "report/replayed.h"
 #include "report/view.h"
 
@@ -145,7 +144,7 @@ TEST(Html, OpensInChromium) {
   if (chromium().empty()) GTEST_SKIP() << "no chromium on PATH: apt-get install chromium";
   const std::string dom = open_in_browser(render_html(a_run(60)));
   EXPECT_NE(dom.find("data-ready=\"60\""), std::string::npos);
-  EXPECT_NE(dom.find("class=\"picked filled\""), std::string::npos);  // the winner's panel
+  EXPECT_NE(dom.find("data-detail="), std::string::npos);  // the winner's panel
   EXPECT_EQ(dom.find("CONSOLE"), std::string::npos) << dom.substr(dom.find("CONSOLE"), 400);
 }
 
@@ -174,7 +173,7 @@ TEST(Html, HostileTextStaysText) {
   }
   const std::string html = render_html(view);
   EXPECT_EQ(html.find("<img"), std::string::npos);
-  EXPECT_EQ(html.find("</script>"), html.rfind("</script>"));
+  EXPECT_EQ(split(html, '<').size(), split(render_html(a_run(12)), '<').size());
   if (chromium().empty()) GTEST_SKIP() << "no chromium on PATH: apt-get install chromium";
   const std::string dom = open_in_browser(html);
   EXPECT_NE(dom.find("data-ready=\"12\""), std::string::npos);
@@ -183,7 +182,9 @@ TEST(Html, HostileTextStaysText) {
 }
 
 TEST(Html, NeedsNoNetwork) {
-  const std::string html = render_html(a_run(10));
+  std::string html = render_html(a_run(10));
+  const std::string name = "http://www.w3.org/2000/svg";  // of a vocabulary; nothing is fetched
+  html.erase(html.find(name), name.size());
   EXPECT_EQ(html.find("http://"), std::string::npos);
   EXPECT_EQ(html.find("https://"), std::string::npos);
   EXPECT_EQ(html.find("url("), std::string::npos);
@@ -194,6 +195,15 @@ TEST(Html, ThousandCandidates) {
   EXPECT_LT(html.size(), 3u << 20);
   if (chromium().empty()) GTEST_SKIP() << "no chromium on PATH: apt-get install chromium";
   EXPECT_NE(open_in_browser(html).find("data-ready=\"1000\""), std::string::npos);
+}
+
+TEST(Html, ItsFunctionsInNode) {
+  if (find_program("node").empty()) GTEST_SKIP() << "no node on PATH: apt-get install nodejs";
+  Command command;
+  command.argv = {"node", std::string(KERNELPRO_SOURCE_DIR) + "/src/report/page/page_test.js"};
+  const auto exit = run(command);
+  ASSERT_TRUE(exit.has_value());
+  EXPECT_TRUE(exit->ok()) << exit->output;
 }
 
 TEST(Html, EmptyAndUnfinishedRuns) {
@@ -215,7 +225,8 @@ TEST(Html, CirclesAndMissingParentsDoNotHang) {
   view.candidates[3].known.candidate.origin.parent = 6;
   view.candidates[5].known.candidate.origin.parent = 4;
   view.candidates[6].known.candidate.origin.parent = 99;
-  EXPECT_NE(render_html(view).find("id=\"tree\""), std::string::npos);
+  if (chromium().empty()) GTEST_SKIP() << "no chromium on PATH: apt-get install chromium";
+  EXPECT_NE(open_in_browser(render_html(view)).find("data-ready=\"8\""), std::string::npos);
 }
 
 TEST(Story, CreditSaysWhoWroteWhat) {
@@ -264,50 +275,39 @@ TEST(ReportTest, DeadEndsHaveAReason) {
   EXPECT_TRUE(contains(text, "  1: failed (#7)\n")) << text;
   EXPECT_TRUE(contains(text, "  1: slower than the best by more than 8x (#4)\n")) << text;
   const std::string html = render_html(view);
-  EXPECT_TRUE(contains(html, "dead end: slower than the best by more than 8x</div>"));
-  EXPECT_TRUE(contains(html, "class=\"node correct dead\" data-id=\"4\""));
-  EXPECT_TRUE(contains(html, "dead end: slower than the best by more than 8x\nTILE moves"));
+  EXPECT_TRUE(contains(html, "\"4\":\"slower than the best by more than 8x\""));
   EXPECT_TRUE(contains(render_json(view), "\"dead_end\": \"slower than the best"));
 }
 
 TEST(ReportTest, TimeAndEnergyBesideEachOther) {
   RunView view = a_run(12);
-  EXPECT_FALSE(contains(render_html(view), "id=\"energy\""));
+  EXPECT_FALSE(contains(render_html(view), "\"mj\":"));
   EXPECT_FALSE(contains(render_json(view), "pareto_front"));
   give_energy(&view);
   const std::string html = render_html(view);
-  EXPECT_TRUE(contains(html, "id=\"energy\""));
-  EXPECT_TRUE(contains(html, "aria-label=\"energy over time of a call\""));
-  EXPECT_TRUE(contains(html, "41.5 mJ</td><td class=\"num\">41.25 &ndash; 41.75")) << html;
+  EXPECT_TRUE(contains(html, "\"front\":["));
+  EXPECT_TRUE(contains(html, "{\"mj\":41.5,\"low\":41.25,\"high\":41.75,")) << html;
   EXPECT_TRUE(contains(render_text(view), "Pareto front of time and energy:"));
   const std::string json = render_json(view);
   EXPECT_TRUE(contains(json, "\"pareto_front\": ["));
   EXPECT_TRUE(contains(json, "\"millijoules\": 41.5"));
-  // Equal times and energies still give a chart.
-  for (StoredCandidate& each : view.candidates) {
-    auto* correct = std::get_if<Correct>(&each.known.evaluation.outcome);
-    if (correct == nullptr) continue;
-    correct->timings = {{"large", 100, 99, 101, 9, "calls in turn"}};
-    correct->energy->millijoules = 10;
-  }
-  EXPECT_FALSE(contains(render_html(view), "nan"));
 }
 
 TEST(ReportTest, HeldOutCasesStandBesideTheScore) {
   RunView view = a_run(5);
-  EXPECT_FALSE(contains(render_html(view), "Held-out cases"));
+  EXPECT_FALSE(contains(render_html(view), "\"held_out\":"));
   EXPECT_FALSE(contains(render_json(view), "held_out"));
   HeldOut tall{"tall", view.confirmation->evaluation, ""};
   view.confirmation->held_out = {tall};
   EXPECT_TRUE(contains(render_text(view), "held out: case tall: 6.91x the start"))
       << render_text(view);
-  EXPECT_TRUE(contains(render_html(view), "<td>tall</td><td>6.91x the start (95 % interval 6.84"));
+  EXPECT_TRUE(contains(render_html(view), "[\"tall\",\"6.91x the start (95 % interval 6.84"));
   HeldOut odd{"<odd>", {}, ""};
   odd.evaluation.outcome = WrongResult{"<odd>", "y", "off by 3 rows", 0.4, 1e-4};
   view.confirmation->held_out.push_back(odd);
   const std::string html = render_html(view);
-  EXPECT_TRUE(contains(html, "&lt;odd&gt;</td><td>FAILED: "));
-  EXPECT_TRUE(contains(html, "valid only for the sizes that the search knew"));
+  EXPECT_TRUE(contains(html, "[\"\\u003codd>\",\"FAILED: "));
+  EXPECT_TRUE(contains(html, "\"failed\":true"));
   EXPECT_TRUE(contains(render_text(view), "search again in a new run"));
   EXPECT_TRUE(contains(render_json(view), "\"failed\": true"));
 }
@@ -353,12 +353,9 @@ TEST(ReportTest, SaysWhatEachChangeDid) {
   EXPECT_TRUE(contains(text, "scalar-code: vectorize, which promised 2.9x")) << text;
   EXPECT_TRUE(contains(text, "at a barrier: 2.00 ms to 1.00 ms (-1.00 ms)")) << text;
   const std::string html = render_html(view);
-  EXPECT_TRUE(contains(html, "<section id=\"moved\">"));
-  EXPECT_TRUE(contains(html, "-1.00 ms</td>"));
-  // Of the path and of the table's row; the third one was never timed.
-  EXPECT_NE(html.find("<summary>what it did</summary>"), std::string::npos);
-  EXPECT_EQ(html.find("<summary>what it did</summary>"),
-            html.rfind("<summary>what it did</summary>"));
+  EXPECT_TRUE(contains(html, "at a barrier\",2000.0,1000.0]"));
+  // The third one was never timed.
+  EXPECT_EQ(html.find("\"change\":{"), html.rfind("\"change\":{"));
 }
 
 TEST(JsonReport, HoldsAllCandidates) {
@@ -411,22 +408,9 @@ TEST(ReportTest, AReplaySaysWhichResultsChanged) {
   EXPECT_NE(replayed_text(rows).find("#3 a different outcome: recorded compile-error, now "),
             std::string::npos);
   const std::string html = render_html(view);
-  EXPECT_NE(html.find("Compared with the recording"), std::string::npos);
-  EXPECT_NE(html.find("compile-error &rarr; correct"), std::string::npos);
+  EXPECT_TRUE(contains(html, "\"outcomes\":[\"compile-error\",\"correct\"]"));
   EXPECT_NE(render_text(view).find("1 is slower"), std::string::npos);
-  EXPECT_EQ(render_html(a_run(12)).find("Compared with the recording"), std::string::npos);
-}
-
-// A kernel and the module that it replaces have no line in common worth showing.
-TEST(ReportTest, NoDiffBetweenLanguages) {
-  RunView view = a_run(3);
-  EXPECT_NE(render_html(view).find("The source text is unchanged"), std::string::npos);
-  view.candidates.at(0).known.candidate.language = Language::kPython;
-  view.candidates.at(0).known.candidate.source = "import torch\n";
-  const std::string html = render_html(view);
-  EXPECT_NE(html.find("the whole source is new"), std::string::npos);
-  EXPECT_EQ(html.find("import torch"), std::string::npos);
-  EXPECT_NE(html.find("<summary>the winner's source"), std::string::npos);
+  EXPECT_FALSE(contains(render_html(a_run(12)), "\"replay\":"));
 }
 
 RunView timed_in_turn() {
@@ -473,7 +457,6 @@ TEST(Report, AnIncorrectStartIsSaidToBe) {
   EXPECT_TRUE(contains(verdict(view, story),
                        "The start is incorrect. 2.00x faster than the first correct candidate"))
       << verdict(view, story);
-  EXPECT_TRUE(contains(render_html(view), "aria-label=\"best speed-up over run time\""));
   view.candidates.pop_back();
   EXPECT_TRUE(contains(verdict(view, tell(view)),
                        "The start is incorrect. Nothing faster than the first correct candidate"));

@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-kernelpro_embed(${library} report_css src/report/report.css)
-kernelpro_embed(${library} report_js src/report/report.js)
+foreach(part base diff charts tree table detail run report)
+  kernelpro_embed(${library} page_${part}_js src/report/page/${part}.js)
+endforeach()
+kernelpro_embed(${library} page_css src/report/page/page.css)

@@ -5,7 +5,7 @@
 
 #include "report/dead_ends.h"
 #include "report/diagnosis.h"
-#include "report/html.h"
+#include "report/moves.h"
 #include "report/pareto.h"
 #include "report/replayed.h"
 #include "report/view.h"

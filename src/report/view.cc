@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <set>
 
 #include "base/text.h"
@@ -63,16 +64,54 @@ void trace_path(Story* story) {
 
 }  // namespace
 
+namespace {
+
+// What both kinds of views have besides candidates.
+Result<void> load_rest(const Store& store, RunView* view) {
+  KP_ASSIGN(view->header, store.header());
+  KP_ASSIGN(view->confirmation, store.confirmation());
+  KP_ASSIGN(view->steps, store.tool_steps());
+  KP_ASSIGN(view->calls, store.calls());
+  // The report is useful without the tree: ignore errors.
+  if (auto nodes = stored_nodes(store)) view->nodes = std::move(*nodes);
+  view->run_seconds = store.run_seconds();
+  return {};
+}
+
+}  // namespace
+
+Result<RunView> load_brief_view(const Store& store, const std::string& directory) {
+  RunView view;
+  view.directory = directory;
+  KP_TRY(load_rest(store, &view));
+  KP_TRY(store.briefs([&](StoredBrief brief) {
+    StoredCandidate& each = view.candidates.emplace_back();
+    each.known = std::move(brief.known);
+    each.evaluated = true;
+    each.order = static_cast<std::int64_t>(view.candidates.size());
+    each.at_s = brief.at_s;
+  }));
+  KP_ASSIGN(auto waiting, store.waiting());
+  std::move(waiting.begin(), waiting.end(), std::back_inserter(view.candidates));
+  make_comparable(view.header, &view.candidates);
+  const Story story = tell(view);
+  for (const StoredCandidate* each : {story.start, story.best}) {
+    if (each == nullptr) continue;
+    KP_ASSIGN(auto whole, store.candidate(each->known.id, true));
+    StoredCandidate& kept = view.candidates[static_cast<std::size_t>(each - &view.candidates[0])];
+    whole.known.comparable = kept.known.comparable;
+    kept = std::move(whole);
+  }
+  return view;
+}
+
 Result<RunView> load_run_view(const std::string& directory) {
   KP_ASSIGN(auto store, Store::open(directory, Store::Mode::kRead));
   RunView view;
   view.directory = directory;
-  KP_ASSIGN(view.header, store->header());
+  KP_TRY(load_rest(*store, &view));
   KP_ASSIGN(view.candidates, store->candidates(false));
   make_comparable(view.header, &view.candidates);
-  KP_ASSIGN(view.confirmation, store->confirmation());
-  KP_ASSIGN(view.steps, store->tool_steps());
-  KP_ASSIGN(view.calls, store->calls());
   // Evidence is most of a store's text, so read it only for the candidates that show it.
   const Story story = tell(view);
   for (StoredCandidate& each : view.candidates) {
@@ -80,9 +119,6 @@ Result<RunView> load_run_view(const std::string& directory) {
     KP_ASSIGN(auto whole, store->candidate(each.known.id, true));
     each.evidence = std::move(whole.evidence);
   }
-  // The report is useful without the tree: ignore errors.
-  if (auto nodes = stored_nodes(*store)) view.nodes = std::move(*nodes);
-  view.run_seconds = store->run_seconds();
   return view;
 }
 

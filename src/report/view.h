@@ -31,6 +31,9 @@ struct RunView {
 
 // Opens the store read-only; the run may be live.
 Result<RunView> load_run_view(const std::string& directory);
+// In a fraction of that time, for a page that follows a run: evaluated candidates in brief
+// (core/proposal/proposal.h) and in the order of evaluation, except for the start and the best.
+Result<RunView> load_brief_view(const Store& store, const std::string& directory);
 
 // The outcome of a run. Pointers are into the view.
 struct Story {

@@ -22,6 +22,7 @@ Promise promise_of(const Diagnosis& diagnosis);
 struct StoredBrief {
   Known known;
   Promise promise;
+  double at_s = 0;  // run time when it was stored
 };
 
 // Parses knobs as the store keeps them, {"TILE":"32","VEC":"4"}; false for anything else.

@@ -75,7 +75,7 @@ const Query& briefs_query() {
            "' THEN (SELECT instr(e.json,"
            " '\"" +
            host_form +
-           "\"') FROM evaluations e WHERE e.candidate = o.candidate) ELSE 0 END"
+           "\"') FROM evaluations e WHERE e.candidate = o.candidate) ELSE 0 END, o.at_s"
            " FROM outcomes o JOIN candidates c ON c.id = o.candidate"
            " ORDER BY o.position";
   });
@@ -145,6 +145,7 @@ bool read_brief(const Statement& row, StoredBrief* brief) {
   known.diagnosis.floor_us = row.real(22);
   known.diagnosis.fraction_of_ceiling = row.real(23);
   brief->promise = {row.integer(24) != 0, row.real(25), row.real(26)};
+  brief->at_s = row.real(28);
   if (auto* correct = std::get_if<Correct>(&known.evaluation.outcome); row.integer(27) != 0) {
     if (correct != nullptr) correct->labels.emplace_back(label_name(Label::kHostForm));
   }
@@ -261,7 +262,7 @@ Result<void> Store::briefs(const std::function<void(StoredBrief)>& take) const {
     KP_ASSIGN(auto all, impl_->read(query.of(*impl_), false, 0));
     for (StoredCandidate& each : all) {
       const Promise promise = promise_of(each.known.diagnosis);
-      take({std::move(each.known), promise});
+      take({std::move(each.known), promise, each.at_s});
     }
     return {};
   }

@@ -65,7 +65,9 @@ std::variant<HttpRequestHead, HttpFault> read_head(std::string_view head) {
     return HttpFault{505, "this server speaks HTTP/1.1"};
   }
   request.method = parts[0];
-  request.path = parts[1].substr(0, parts[1].find('?'));
+  const std::size_t mark = parts[1].find('?');
+  request.path = parts[1].substr(0, mark);
+  if (mark != std::string::npos) request.query = parts[1].substr(mark + 1);
   request.keep_alive = parts[2] == "HTTP/1.1";
   for (std::size_t at = end + 2;; at = end + 2) {
     end = head.find("\r\n", at);
@@ -121,6 +123,8 @@ std::string_view status_text(int status) {
       return "Not Acceptable";
     case 408:
       return "Request Timeout";
+    case 409:
+      return "Conflict";
     case 411:
       return "Length Required";
     case 413:

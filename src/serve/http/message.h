@@ -15,7 +15,8 @@ inline constexpr std::size_t kMaxHeadBytes = 16 << 10;
 
 struct HttpRequestHead {
   std::string method;
-  std::string path;  // without the query
+  std::string path;   // without the query
+  std::string query;  // what follows "?"
   bool keep_alive = true;
   bool expects_continue = false;
   std::size_t content_length = 0;

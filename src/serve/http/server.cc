@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
 #include <deque>
 #include <list>
 #include <thread>
@@ -20,6 +19,7 @@
 #include "base/text.h"
 #include "serve/http/connection.h"
 #include "serve/http/listen.h"
+#include "serve/http/pages.h"
 #include "serve/mcp/frames.h"
 #include "serve/mcp/session.h"
 #include "serve/mcp/stop.h"
@@ -85,7 +85,7 @@ Reply refusal(int status, const std::string& why) {
 class HttpServer {
  public:
   HttpServer(const HttpSettings& settings, const DeskSettings& desk)
-      : settings_(settings), desk_(desk) {}
+      : settings_(settings), desk_(desk), pages_(desk.runs, stopping_) {}
   ~HttpServer() { end(); }
 
   void serve(const HttpListener& listener);
@@ -107,11 +107,13 @@ class HttpServer {
 
   void begin(Fd socket);
   bool make_room();
+  bool unused();
   void converse(HttpConnection* connection, Served* served);
   bool shows_token(const HttpRequestHead& head) const;
   // False: the connection is no longer usable.
   bool request(HttpConnection* connection, const HttpRequestHead& head);
   std::optional<Reply> refused(const HttpRequestHead& head) const;
+  std::optional<Reply> refused_message(const HttpRequestHead& head) const;
   std::vector<std::string> common_headers(const HttpRequestHead& head) const;
   bool post(HttpConnection* connection, const HttpRequestHead& head, const std::string& body);
   bool stream(HttpConnection* connection, const HttpRequestHead& head, Stream* stream,
@@ -126,10 +128,12 @@ class HttpServer {
   std::atomic<bool> stopping_{false};
   std::string own_host_;  // "127.0.0.1:8341"
   Desk desk_;
+  LivePages pages_;
   Jobs jobs_;
   std::mutex mutex_;  // guards sessions_
   std::map<std::string, Client> sessions_;
-  std::list<Served> served_;  // accepting thread only
+  std::list<Served> served_;  // accepting thread only, as the next
+  double used_ = 0;           // when there was a client last
 };
 
 void HttpServer::end() {
@@ -148,7 +152,7 @@ void HttpServer::serve(const HttpListener& listener) {
   for (;;) {
     pollfd polled[2] = {{listener.socket.get(), POLLIN, 0}, {stop, POLLIN, 0}};
     if (::poll(polled, 2, 1000) < 0 && errno != EINTR) break;
-    if (polled[1].revents != 0) break;
+    if (polled[1].revents != 0 || unused()) break;
     served_.remove_if([](Served& each) {
       if (!each.over) return false;
       each.thread.join();
@@ -167,6 +171,13 @@ void HttpServer::serve(const HttpListener& listener) {
     begin(std::move(socket));
   }
   end();
+}
+
+// Whether the server has been without a client for as long as it may.
+bool HttpServer::unused() {
+  const double now = real_clock().now_s();
+  if (!served_.empty() || used_ == 0) used_ = now;
+  return settings_.unused_s > 0 && now - used_ > settings_.unused_s;
 }
 
 // Ends the oldest stranger if there are too many: it had the most time to show the token. False:
@@ -234,7 +245,7 @@ bool HttpServer::shows_token(const HttpRequestHead& head) const {
   return scheme && same_secret(trim(std::string_view(bearer).substr(7)), settings_.token);
 }
 
-// Refuses unauthorized and unanswerable requests before a byte of the body is read.
+// Refuses unauthorized requests. The files of the live page hold no secret: anyone may have them.
 std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
   const std::string name = host_name(head.header("host"));
   const bool local = name == "localhost" || name == "127.0.0.1" || name == "[::1]";
@@ -246,7 +257,9 @@ std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
                             "\": start it with --allow-host if it should");
   }
   const std::string origin = head.header("origin");
+  // The page itself, under whichever of the names above it was opened, or another allowed one.
   const bool known = origin.empty() || origin == "http://" + own_host_ ||
+                     origin == "http://" + head.header("host") ||
                      std::find(settings_.origins.begin(), settings_.origins.end(), origin) !=
                          settings_.origins.end();
   if (!known) {
@@ -255,12 +268,18 @@ std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
                        " may not use this server: start it with --allow-origin if they should");
   }
   if (head.method == "OPTIONS" && !origin.empty()) return Reply{204, "", {}};
-  if (!shows_token(head)) {
+  if (!shows_token(head) && !LivePages::is_file(head)) {
     Reply reply = refusal(401, "send the server's token: Authorization: Bearer TOKEN");
     reply.headers.push_back("WWW-Authenticate: Bearer");
     return reply;
   }
-  if (head.path != "/mcp") return refusal(404, "this server has only /mcp");
+  return std::nullopt;
+}
+
+// Refuses what cannot be answered before a byte of the body is read.
+std::optional<Reply> HttpServer::refused_message(const HttpRequestHead& head) const {
+  if (LivePages::is_file(head) || LivePages::serves(head)) return std::nullopt;
+  if (head.path != "/mcp") return refusal(404, "this server has /mcp, and its page at /");
   if (head.method != "POST" && head.method != "DELETE") {
     Reply reply = refusal(405, "POST messages to /mcp; this server has no stream to GET");
     reply.headers.push_back("Allow: POST, DELETE");
@@ -283,12 +302,17 @@ std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
 }
 
 bool HttpServer::request(HttpConnection* connection, const HttpRequestHead& head) {
-  if (auto refusal_reply = refused(head)) {
-    // The body is not read, so the next request cannot be found: close the connection.
-    const bool whole = !head.has_length || head.content_length == 0;
+  // Where a body is not read, the next request cannot be found: close the connection.
+  const bool whole = !head.has_length || head.content_length == 0;
+  auto refusal_reply = refused(head);
+  if (!refusal_reply) refusal_reply = refused_message(head);
+  if (refusal_reply) {
     HttpRequestHead last = head;
     if (!whole) last.keep_alive = false;
     return answer(connection, last, std::move(*refusal_reply)) && whole;
+  }
+  if (head.path != "/mcp") {
+    return pages_.serve(connection, head, common_headers(head)) && whole;
   }
   if (head.expects_continue && !connection->send("HTTP/1.1 100 Continue\r\n\r\n")) return false;
   std::string body;
@@ -395,11 +419,6 @@ bool HttpServer::stream(HttpConnection* connection, const HttpRequestHead& head,
     for (const std::string& line : more) start += line + "\r\n";
   }
   if (!connection->send(start + "\r\n")) return false;
-  const auto chunk = [&](const std::string& text) {
-    char size[24];
-    std::snprintf(size, sizeof size, "%zx\r\n", text.size());
-    return connection->send(size + text + "\r\n");
-  };
   double next_sign = real_clock().now_s() + kHeartbeat;
   std::unique_lock<std::mutex> lock(stream->mutex);
   for (;;) {
@@ -415,7 +434,7 @@ bool HttpServer::stream(HttpConnection* connection, const HttpRequestHead& head,
     lock.unlock();
     if (text.empty() && real_clock().now_s() > next_sign) text = ": still at it\n\n";
     if (!text.empty()) {
-      if (!chunk(text)) return false;
+      if (!send_chunk(connection, text)) return false;
       next_sign = real_clock().now_s() + kHeartbeat;
     }
     if (connection->gone()) return false;
@@ -468,7 +487,7 @@ Result<void> serve_http(const HttpSettings& http, const DeskSettings& desk,
   stop_descriptor();
   KP_ASSIGN(const auto listener, listen_on(http.host, http.port, http.remote));
   HttpServer server(http, desk);
-  ready("http://" + listener.host + "/mcp");
+  ready("http://" + listener.host);
   server.serve(listener);
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MCP's streamable HTTP transport: POST /mcp is answered with JSON or an event stream; DELETE ends
-// a session; GET is refused, because the server starts no streams itself. Any client with the token
+// a session; GET is refused, because the server starts no streams itself. Beside it the live page
+// (serve/web), at /. Any client with the token
 // can run code. So the server binds to loopback unless `remote` is set, and checks the names in
 // Host and Origin, so that no web page can reach it through a browser. A client that has not shown
 // the token yet holds one of a few places for a few seconds, and loses it to a newer client when
@@ -29,13 +30,15 @@ struct HttpSettings {
   double receive_s = 20;
   double send_s = 30;
   double idle_s = 120;
+  double unused_s = 0;  // the server ends after so long without a client; 0: never
 };
 
 // 256 random bits as text.
 std::string random_token();
 
-// Serves until a signal arrives. Calls `ready` with the URL. Fails with kBadInput for an address
-// that is not loopback without `remote`, with kEnvironment when the port is taken.
+// Serves until a signal arrives. Calls `ready` with the address, "http://127.0.0.1:8341". Fails
+// with kBadInput for an address that is not loopback without `remote`, with kEnvironment when the
+// port is taken.
 Result<void> serve_http(const HttpSettings& http, const DeskSettings& desk,
                         const std::function<void(const std::string& url)>& ready);
 
