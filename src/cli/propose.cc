@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/display.h"
@@ -25,6 +26,11 @@ constexpr OptionSpec kProposeOptions[] = {
     {"--max-tokens", "N", "0", "Stop when models have used N tokens; 0 means no limit."},
     {"--max-usd", "X", "0", "Stop when models have cost X US dollars; 0 means no limit."},
     {"--max-calls", "N", "0", "Stop after N requests to models; 0 means no limit."},
+    {"--feedback", "KIND", "",
+     "What these requests tell, instead of what the run's settings say: the time alone, every raw "
+     "metric, or the diagnosis.",
+     false, "none|raw|diagnosed"},
+    {"--prompts", "DIR", "", "Folder of prompts for these requests, as for optimize."},
     {"--json", "", "", "Print the folders as JSON."},
 };
 
@@ -53,10 +59,18 @@ int run_propose(const Options& options) {
         {ErrorKind::kBadInput, "the number of requests (-n) is out of range", "give 1 to 1000"});
   }
   const std::string run = options.text("RUN");
+  RequestChanges wanted;
+  if (options.has("--feedback")) wanted.feedback = feedback_from_name(options.text("--feedback"));
+  if (options.has("--prompts")) wanted.prompts = absolute(options.text("--prompts"));
   if (options.has("--model") || options.has("--coder")) {
+    if (wanted.feedback || wanted.prompts) {
+      throw Fatal({ErrorKind::kBadInput,
+                   "--feedback and --prompts are for requests, not for --model",
+                   "leave them out, or leave out --model"});
+    }
     return run_models(options, run, static_cast<int>(count));
   }
-  const auto folders = require(propose(run, static_cast<int>(count)));
+  const auto folders = require(propose(run, static_cast<int>(count), wanted));
   if (options.flag("--json")) {
     std::printf("%s\n", dump_json(Json{{"requests", folders}}).c_str());
     return 0;

@@ -189,6 +189,25 @@ TEST_F(LoopTest, WritingAndMeasuringHappenApart) {
   EXPECT_FALSE(propose(join(dir.path(), "nowhere"), 1));
 }
 
+// One run may ask in several ways, which is how their worth is compared.
+TEST_F(LoopTest, RequestsMayDifferFromTheRunsSettings) {
+  fake.landscape = [](const KnobValues&) { return 1000.0; };
+  RunSettings settings = settings_for(run);
+  settings.proposer = "exchange";
+  settings.exchange_wait_s = 0;
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings, observer));
+  const auto prompt = [&](const RequestChanges& wanted) {
+    const auto folders = propose(run, 1, wanted);
+    EXPECT_TRUE(folders) << folders.error().text();
+    return folders ? read_file(join(folders->at(0), "prompt.md")).value_or("") : "";
+  };
+  EXPECT_TRUE(contains(prompt({}), "## Diagnosis"));
+  EXPECT_FALSE(contains(prompt({Feedback::kNone, {}}), "## Diagnosis"));
+  ASSERT_TRUE(write_file(join(dir.path(), "exchange.md"), "Write {{task}} anew."));
+  EXPECT_TRUE(contains(prompt({{}, dir.path()}), " anew."));
+  EXPECT_FALSE(contains(prompt({}), " anew."));
+}
+
 // A reply's first values are seldom its best ones.
 TEST_F(LoopTest, MeasureTunesTheKnobsOfAReply) {
   fake.landscape = [](const KnobValues& k) { return 1000 / (1 + knob(k, "V")); };

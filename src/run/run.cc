@@ -324,9 +324,12 @@ Result<LoopParts> parts_without_station(const Stored& run) {
 
 }  // namespace
 
-Result<std::vector<std::string>> propose(const std::string& directory, int count) {
+Result<std::vector<std::string>> propose(const std::string& directory, int count,
+                                         const RequestChanges& wanted) {
   KP_ASSIGN(auto run, open_run(directory));
   run.settings.proposer = kExchangeName;
+  run.settings.feedback = wanted.feedback.value_or(run.settings.feedback);
+  run.settings.prompts = wanted.prompts.value_or(run.settings.prompts);
   KP_ASSIGN(const LoopParts parts, parts_without_station(run));
   return write_requests(parts, exchange_folder(directory), count);
 }

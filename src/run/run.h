@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,13 @@ Result<RunResult> resume(const std::string& directory, const RunSettings* budget
 // `propose` writes `count` requests into DIR/exchange and returns their folders; it needs neither
 // compiler nor GPU. `measure` evaluates the replies found there regardless of budgets, confirms the
 // best and returns; it needs the machine that the run began on. Both hold the run's lock. A run's
-// folder may be copied between them.
-Result<std::vector<std::string>> propose(const std::string& directory, int count);
+// folder may be copied between them. `wanted` replaces what the run's settings say of the requests.
+struct RequestChanges {
+  std::optional<Feedback> feedback;
+  std::optional<std::string> prompts;  // folder of prompts, as in WriterSettings
+};
+Result<std::vector<std::string>> propose(const std::string& directory, int count,
+                                         const RequestChanges& wanted = {});
 Result<RunResult> measure(const std::string& directory, const Observer& observer);
 // As `propose`, with models that answer at once: planner, coder, fixer and look-ups, as in a run.
 // Their kernels, up to `count`, and every question are in the run afterwards; `measure` or `resume`

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a diagnosis is worth to a writer: one step from the same parents, with different feedback.
+
+    bench/ablation.py draw --kernelbench CHECKOUT --count 16            # the tasks, by a rule
+    bench/ablation.py begin DIR --kernelbench CHECKOUT --count 16       # GPU: a run of each task
+    bench/ablation.py ask DIR first                                     # requests for first kernels
+    bench/ablation.py parents DIR                                       # GPU: judges them, a run of each parent
+    bench/ablation.py ask DIR step                                      # requests of each arm
+    bench/ablation.py judge DIR --output results/ablation.jsonl         # GPU: candidates against their parents
+    bench/ablation.py table results/ablation.jsonl
+
+`draw` leaves out degenerate tasks (src/suite/degenerate.csv, bench/kernelbench/eager.csv) and those of
+results/kernelbench, and takes the first --count of each level in the order of the SHA-256 of
+"SEED:LEVEL/NUMBER". `ask` writes DIR/requests/TASK/ARM/, each a folder that a writer sees alone; it
+puts kernels into reply/. A parent is the first correct first kernel, by name, that reaches 5 to 85 %
+of its ceiling. Each candidate of a step is timed in turn with its parent; a failed one counts as 1x,
+since a search would keep the parent. `table` gives for each arm the geometric mean of the parents'
+better candidate (not below 1x), and for two arms the ratio over the parents that both have, with a
+percentile bootstrap interval.
+"""
+
+import argparse
+import concurrent.futures
+import glob
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+ARMS = ("none", "raw", "diagnosed")
+PARENT_SHARES = (0.05, 0.85)
+
+
+def excluded():
+    """Tasks "LEVEL/NUMBER" that are degenerate or were used before."""
+    out = set()
+    for path in ("src/suite/degenerate.csv", "bench/kernelbench/eager.csv"):
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            out.update(m.group(1) for m in re.finditer(r"^(\d+/\d+),", file.read(), re.M))
+    with tarfile.open(os.path.join(ROOT, "results/kernelbench/suite.tar.xz")) as archive:
+        for name in archive.getnames():
+            out.update("/".join(m) for m in re.findall(r"level(\d)-(\d+)_", name))
+    return out
+
+
+def draw(options):
+    """[(name, path)] by the rule: the first `count` of each level."""
+    out, used = [], excluded()
+    for level in options.levels.split(","):
+        tasks = []
+        for path in glob.glob(os.path.join(options.kernelbench, "KernelBench", "level" + level, "*.py")):
+            name = level + "/" + os.path.basename(path).split("_")[0]
+            if name not in used:
+                tasks.append((hashlib.sha256(f"{options.seed}:{name}".encode()).hexdigest(), name, path))
+        out += [(name.replace("/", "-"), path) for _, name, path in sorted(tasks)[:options.count]]
+    return out
+
+
+def call(options, *arguments, seconds=300):
+    """(standard output, what went wrong or "")."""
+    try:
+        done = subprocess.run([options.kernelpro, *arguments], capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return "", f"no answer in {seconds} s"
+    return done.stdout, "" if done.returncode in (0, 1) else (done.stderr or done.stdout)[-600:]
+
+
+def side_by_side(options, work, items):
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        return list(pool.map(work, items))
+
+
+def start_run(options, task, run, *more):
+    shutil.rmtree(run, ignore_errors=True)
+    _, wrong = call(options, "optimize", task, "--proposer", "exchange", "--exchange-wait", "0", "--target",
+                    "cuda", "--run", run, "--no-record", "--tune", "0", "--timeout", "60", *more)
+    return wrong
+
+
+def begin(options):
+    def one(item):
+        name, path = item
+        folder = os.path.join(options.folder, name)
+        os.makedirs(folder, exist_ok=True)
+        shutil.copy(path, os.path.join(folder, "task.py"))
+        wrong = start_run(options, os.path.join(folder, "task.py"), os.path.join(folder, "first"),
+                          "--feedback", "none", "--profile", "off", *options.extra)
+        print(f"{name}: {wrong or 'begun'}", flush=True)
+    side_by_side(options, one, draw(options))
+
+
+def folders(options):
+    return sorted(os.path.dirname(path) for path in glob.glob(os.path.join(options.folder, "*", "task.py")))
+
+
+def ask(options):
+    """A folder for each writer: the request's files, without anything of the run."""
+    arms = ("first",) if options.stage == "first" else ARMS
+    for folder in folders(options):
+        run = os.path.join(folder, options.stage)
+        if not os.path.exists(os.path.join(run, "run.sqlite")):
+            continue
+        for arm in arms:
+            seen = os.path.join(options.folder, "requests", os.path.basename(folder), arm)
+            if os.path.exists(seen):
+                continue
+            feedback = ["--feedback", arm] if arm != "first" else []
+            out, wrong = call(options, "propose", run, "-n", "1", "--json", *feedback, *options.extra)
+            if wrong:
+                print(f"{folder}, {arm}: {wrong}")
+                continue
+            request = json.loads(out[out.index("{"):])["requests"][0]
+            shutil.copytree(request if os.path.isabs(request) or os.path.exists(request)
+                            else os.path.join(run, request), seen)
+            print(seen)
+
+
+def replies(options, name, arm):
+    return sorted(glob.glob(os.path.join(options.folder, "requests", name, arm, "reply", "*.cu")))
+
+
+def verdicts(options, folder, kernels, *more):
+    """The verdict on each kernel, in their order; None where there is none."""
+    out, wrong = call(options, "evaluate", os.path.join(folder, "task.py"), *kernels, "--target", "cuda", "--json",
+                      "--timeout", "60", *more, seconds=60 + 40 * len(kernels))
+    starts = [i for i in (out.find("["), out.find("{")) if i >= 0]
+    if not starts:
+        print(f"{folder}: {wrong}", flush=True)
+        return [None] * len(kernels)
+    answer = json.loads(out[min(starts):])
+    return answer if isinstance(answer, list) else [answer]
+
+
+def share(verdict):
+    return (verdict.get("diagnosis") or {}).get("fraction_of_ceiling") or 0
+
+
+def parents(options):
+    def judge_first(folder):
+        name = os.path.basename(folder)
+        kernels = replies(options, name, "first")
+        if not kernels:
+            return
+        judged = verdicts(options, folder, kernels)
+        chosen = None
+        for kernel, verdict in zip(kernels, judged):
+            verdict = verdict or {"outcome": "no verdict"}
+            print(f"{name} {os.path.basename(kernel)}: {verdict['outcome']}, {verdict.get('time_us', 0):.1f} us, "
+                  f"{100 * share(verdict):.0f} % {verdict.get('reason', '')[:200]!r}", flush=True)
+            if (chosen is None and verdict["outcome"] == "correct"
+                    and PARENT_SHARES[0] <= share(verdict) <= PARENT_SHARES[1]):
+                chosen = kernel
+        if chosen:
+            shutil.copy(chosen, os.path.join(folder, "parent.cu"))
+        with open(os.path.join(folder, "first.json"), "w", encoding="utf-8") as file:
+            json.dump({"kernels": [os.path.basename(k) for k in kernels], "verdicts": judged}, file)
+
+    side_by_side(options, judge_first, folders(options))
+    for folder in folders(options):  # one at a time: counters and samples want the GPU for themselves
+        parent = os.path.join(folder, "parent.cu")
+        if os.path.exists(parent):
+            wrong = start_run(options, os.path.join(folder, "task.py"), os.path.join(folder, "step"),
+                              "--start", parent, *options.extra)
+            print(f"{os.path.basename(folder)}: {wrong or 'profiled'}", flush=True)
+
+
+def answered(path):
+    with open(path, encoding="utf-8") as file:
+        found = re.search(r"^\s*//\s*answers:\s*(.*)$", file.read(), re.M)
+    return found.group(1).strip() if found else ""
+
+
+def judge(options):
+    rows = []
+    step = [(folder, [(arm, path) for arm in ARMS for path in replies(options, os.path.basename(folder), arm)])
+            for folder in folders(options)]
+    step = [(folder, kernels) for folder, kernels in step if kernels]
+
+    def check(item):
+        folder, kernels = item
+        return verdicts(options, folder, [path for _, path in kernels], "--no-timing")
+
+    checked = side_by_side(options, check, step)
+    for (folder, kernels), first in zip(step, checked):
+        name = os.path.basename(folder)
+        kept = [k for k, v in zip(kernels, first) if v and v["outcome"] == "correct"]
+        timed = verdicts(options, folder, [path for _, path in kept], "--against",
+                         os.path.join(folder, "parent.cu")) if kept else []
+        found = {path: verdict for (_, path), verdict in zip(kept, timed)}
+        for (arm, path), quick in zip(kernels, first):
+            verdict = found.get(path) or quick or {"outcome": "no verdict"}
+            versus = verdict.get("versus") or {}
+            rows.append({"task": name.replace("-", "/", 1), "parent": name, "arm": arm, "generation": 1,
+                         "kernel": os.path.basename(path), "outcome": verdict["outcome"],
+                         "labels": verdict.get("labels", []), "time_us": verdict.get("time_us"),
+                         "share": share(verdict), "ratio": versus.get("ratio"), "low": versus.get("low"),
+                         "high": versus.get("high"), "answers": answered(path),
+                         "reason": verdict.get("reason", "")[:300]})
+            print(json.dumps(rows[-1]), flush=True)
+    with open(options.output, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def geometric(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
+
+
+def interval(values, seed=1, rounds=10000):
+    """95 % percentile bootstrap interval of the geometric mean."""
+    chance = random.Random(seed)
+    means = sorted(geometric(chance.choices(values, k=len(values))) for _ in range(rounds))
+    return means[int(0.025 * rounds)], means[int(0.975 * rounds) - 1]
+
+
+def gain(row):
+    return row["ratio"] if row["outcome"] == "correct" and row["ratio"] else 1.0
+
+
+def table(options):
+    with open(options.rows, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    best = {}  # arm -> parent -> gain of the better candidate
+    print("| arm | parents | candidates | correct | clearly faster | geometric mean of the better | 95 % interval | "
+          "best |\n|---|---|---|---|---|---|---|---|")
+    for arm in dict.fromkeys(row["arm"] for row in rows):
+        mine = [row for row in rows if row["arm"] == arm]
+        best[arm] = {}
+        for row in mine:
+            best[arm][row["parent"]] = max(best[arm].get(row["parent"], 1.0), gain(row))
+        values = list(best[arm].values())
+        low, high = interval(values)
+        print(f"| {arm} | {len(values)} | {len(mine)} | {sum(r['outcome'] == 'correct' for r in mine)} | "
+              f"{sum((r['low'] or 0) > 1 for r in mine)} | {geometric(values):.3f}x | {low:.3f} to {high:.3f} | "
+              f"{max(values):.2f}x |")
+    print("\n| arms | parents | ratio of the gains | 95 % interval | better, equal (within 2 %), worse |\n|---|---|---|---|---|")
+    arms = list(best)
+    for i, arm in enumerate(arms):
+        for other in arms[:i]:
+            both = sorted(set(best[arm]) & set(best[other]))
+            ratios = [best[arm][p] / best[other][p] for p in both]
+            low, high = interval(ratios)
+            counts = (sum(r > 1.02 for r in ratios), sum(1 / 1.02 <= r <= 1.02 for r in ratios),
+                      sum(r < 1 / 1.02 for r in ratios))
+            print(f"| {arm} over {other} | {len(both)} | {geometric(ratios):.3f}x | {low:.3f} to {high:.3f} | "
+                  f"{counts[0]}, {counts[1]}, {counts[2]} |")
+    answers = {}
+    for row in rows:
+        if row["answers"]:
+            answers.setdefault(row["answers"].split(",")[0].strip("` "), []).append(row)
+    print("\n| finding that was followed | candidates | correct | geometric mean of the correct |\n|---|---|---|---|")
+    for tool, those in sorted(answers.items(), key=lambda item: (-len(item[1]), item[0])):
+        right = [gain(row) for row in those if row["outcome"] == "correct"]
+        print(f"| {tool} | {len(those)} | {len(right)} | {f'{geometric(right):.3f}x' if right else '-'} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for name in ("draw", "begin", "ask", "parents", "judge", "table"):
+        verb = verbs.add_parser(name)
+        if name == "table":
+            verb.add_argument("rows")
+            continue
+        if name != "draw":
+            verb.add_argument("folder")
+            verb.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
+            verb.add_argument("--jobs", type=int, default=4)
+            verb.add_argument("--extra", nargs="*", default=[], help="further options of optimize, or propose")
+        if name in ("draw", "begin"):
+            verb.add_argument("--kernelbench", required=True, help="a checkout")
+            verb.add_argument("--levels", default="1,2")
+            verb.add_argument("--count", type=int, default=16, help="tasks of each level")
+            verb.add_argument("--seed", type=int, default=1)
+        if name == "ask":
+            verb.add_argument("stage", choices=("first", "step"))
+        if name == "judge":
+            verb.add_argument("--output", default=os.path.join(ROOT, "results/ablation.jsonl"))
+    options = parser.parse_args()
+    if options.verb == "draw":
+        for name, path in draw(options):
+            print(name, os.path.basename(path))
+        return
+    {"begin": begin, "ask": ask, "parents": parents, "judge": judge, "table": table}[options.verb](options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
