@@ -70,7 +70,8 @@ def call(options, *arguments, seconds=300):
         done = subprocess.run([options.kernelpro, *arguments], capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return "", f"no answer in {seconds} s"
-    return done.stdout, "" if done.returncode in (0, 1) else (done.stderr or done.stdout)[-600:]
+    # 1: a kernel is not correct; 7: a run whose replies are still to come.
+    return done.stdout, "" if done.returncode in (0, 1, 7) else (done.stderr or done.stdout)[-600:]
 
 
 def side_by_side(options, work, items):
@@ -89,6 +90,8 @@ def begin(options):
     def one(item):
         name, path = item
         folder = os.path.join(options.folder, name)
+        if os.path.exists(os.path.join(folder, "first", "report.html")):
+            return
         os.makedirs(folder, exist_ok=True)
         shutil.copy(path, os.path.join(folder, "task.py"))
         wrong = start_run(options, os.path.join(folder, "task.py"), os.path.join(folder, "first"),
@@ -106,7 +109,7 @@ def ask(options):
     arms = ("first",) if options.stage == "first" else ARMS
     for folder in folders(options):
         run = os.path.join(folder, options.stage)
-        if not os.path.exists(os.path.join(run, "run.sqlite")):
+        if not os.path.exists(os.path.join(run, "store.db")):
             continue
         for arm in arms:
             seen = os.path.join(options.folder, "requests", os.path.basename(folder), arm)

@@ -80,7 +80,7 @@ def describe(file, device, real_model):
             with most_memory(0.6):
                 return _describe(file, lambda f: real_model(), lambda: torch.device("cuda"), True)
         except Refusal as refusal:
-            del refusal.__traceback__, refusal  # and with them the run's memory
+            refusal.__traceback__ = None  # and with it the run's memory
         torch.cuda.empty_cache()
     if TORCH >= (2, 1) and (device == "cuda" or not _are_inputs_small(file)):
         quick_import.complete()
