@@ -80,21 +80,6 @@ Theory read_theory(const Options& options) {
   return theory;
 }
 
-// Splits "runs/softmax:17" into the run and 17.
-std::optional<std::pair<std::string, std::int64_t>> as_run(const std::string& what) {
-  const auto names_run = [](const std::string& path) { return is_dir(path) || is_run(path); };
-  if (names_run(what)) return std::pair(what, std::int64_t{0});
-  const std::size_t colon = what.rfind(':');
-  if (colon == std::string::npos || !names_run(what.substr(0, colon))) return std::nullopt;
-  const std::string digits = what.substr(colon + 1);
-  if (digits.empty() || digits.size() > 15 ||
-      digits.find_first_not_of("0123456789") != std::string::npos) {
-    throw Fatal({ErrorKind::kBadInput, "\"" + digits + "\" is not a candidate's number",
-                 "write, for example, " + what.substr(0, colon) + ":17"});
-  }
-  return std::pair(what.substr(0, colon), static_cast<std::int64_t>(std::stoll(digits)));
-}
-
 Gathered gather(const Options& options) {
   const std::string what = options.text("WHAT");
   const Theory theory = read_theory(options);
@@ -110,7 +95,7 @@ Gathered gather(const Options& options) {
     throw Fatal({ErrorKind::kBadInput, "nothing to diagnose was given",
                  "name a run, a kernel, a profiler's report, or -- PROGRAM"});
   }
-  if (const auto run = as_run(what)) return require(gather_run(run->first, run->second));
+  if (const auto run = candidate_named(what)) return require(gather_run(run->first, run->second));
   if (const LanguageRow* language = language_of_file(what); language && language->compiled) {
     RunSettings settings;
     settings.gpu = options.text("--gpu");

@@ -53,6 +53,26 @@ TEST_F(DiagnoseTest, ImportedCountersWithTheoryByHand) {
   EXPECT_FALSE(contains(exit.output, "\x1b[")) << "colour in a pipe";
 }
 
+// A later version of the kernel: fewer registers, and slower.
+TEST_F(DiagnoseTest, CompareTwoReports) {
+  const std::string later = join(dir.path(), "later.csv");
+  ASSERT_TRUE(write_file(later, replace_all(kCsv, "\"2000000\",\"16\"", "\"2500000\",\"12\"")));
+  const Exit exit = kernelpro({"compare", csv, later});
+  EXPECT_TRUE(exit.ok()) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "**0.8x** as fast")) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "| 16 | 12 | -25 % |")) << exit.output;
+  EXPECT_EQ(kernelpro({"compare", csv, later, "--at-least", "0.75"}).code, 0);
+  EXPECT_EQ(kernelpro({"compare", csv, later, "--at-least", "0.97"}).code, 1);
+  EXPECT_EQ(kernelpro({"compare", csv, csv, "--at-least", "0.97"}).code, 0);
+  const Exit json = kernelpro({"compare", csv, later, "--json"});
+  EXPECT_EQ(parse_json(json.output)->value("speedup", 0.0), 0.8) << json.output;
+  const std::string source = join(dir.path(), "kernel.cu");
+  ASSERT_TRUE(write_file(source, "x"));
+  const Exit no_task = kernelpro({"compare", source, source});
+  EXPECT_EQ(no_task.code, 2);
+  EXPECT_TRUE(contains(no_task.output, "--task")) << no_task.output;
+}
+
 // The text that ncu prints, written by hand after its layout; pasted, or piped.
 TEST_F(DiagnoseTest, NcusDetailsAsText) {
   const std::string details = join(dir.path(), "details.txt");

@@ -52,22 +52,6 @@ constexpr OptionSpec kEvaluateOptions[] = {
     {"--json", "", "", "Print JSON: an object for one kernel, an array for several."},
 };
 
-Language language_of(const std::string& file) {
-  if (const LanguageRow* row = language_of_file(file)) return row->language;
-  throw Fatal({ErrorKind::kBadInput, "cannot tell the language of " + file + " from its name",
-               "name it " + language_files()});
-}
-
-constexpr std::int64_t kMaxSource = 4 << 20;
-
-KernelFile read_kernel(const std::string& file) {
-  KernelFile kernel;
-  kernel.path = file;
-  kernel.language = language_of(file);
-  kernel.source = require(read_file(file, kMaxSource));
-  return kernel;
-}
-
 KernelFile read_piped_kernel(const Options& options, const Host& host) {
   KernelFile kernel;
   kernel.path = "standard input";
@@ -98,23 +82,10 @@ std::vector<KernelFile> read_kernels(const Options& options, const Host& host) {
   return kernels;
 }
 
-// From the file extensions; a .py runs on a GPU if there is one.
 TargetKind target_of(const Options& options, const Host& host,
                      const std::vector<KernelFile>& kernels) {
   if (const auto target = target_from_name(options.text("--target"))) return *target;
-  bool cuda = false, cpp = false;
-  for (const KernelFile& kernel : kernels) {
-    const LanguageRow& row = language_row(kernel.language);
-    cuda |= row.compiled && row.target == TargetKind::kCuda;
-    cpp |= row.compiled && row.target == TargetKind::kCpu;
-  }
-  if (cuda && cpp) {
-    throw Fatal({ErrorKind::kBadInput, "GPU and CPU kernels were given together",
-                 "evaluate .cu and .cpp files in separate commands"});
-  }
-  if (cuda) return TargetKind::kCuda;
-  if (cpp) return TargetKind::kCpu;
-  return require(choose_target(host, nullptr, options.text("--target")));
+  return target_of_kernels(host, kernels);
 }
 
 void check_languages(TargetKind target, const std::vector<KernelFile>& kernels) {

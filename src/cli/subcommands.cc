@@ -11,6 +11,7 @@ namespace kernelpro {
   ROW(kPropose)                 \
   ROW(kMeasure)                 \
   ROW(kEvaluate)                \
+  ROW(kCompare)                 \
   ROW(kDiagnose)                \
   ROW(kTools)                   \
   ROW(kKnowledge)               \

@@ -3,10 +3,13 @@
 
 #include <charconv>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "measure/ceilings/ceilings.h"
+#include "run/choices.h"
 #include "run/libraries.h"
+#include "run/store/store.h"
 
 namespace kernelpro {
 
@@ -37,6 +40,49 @@ std::vector<std::string> read_stations(const Options& options) {
 std::vector<std::string> read_gpus(const Options& options, const Host& host) {
   if (!options.has("--gpu")) return {};
   return require(host.gpus(lines(options.text("--gpu"))));
+}
+
+KernelFile read_kernel(const std::string& file) {
+  const LanguageRow* row = language_of_file(file);
+  if (row == nullptr) {
+    throw Fatal({ErrorKind::kBadInput, "cannot tell the language of " + file + " from its name",
+                 "name it " + language_files()});
+  }
+  KernelFile kernel;
+  kernel.path = file;
+  kernel.language = row->language;
+  kernel.source = require(read_file(file, kMaxSource));
+  return kernel;
+}
+
+TargetKind target_of_kernels(const Host& host, const std::vector<KernelFile>& kernels) {
+  bool cuda = false, cpp = false;
+  for (const KernelFile& kernel : kernels) {
+    const LanguageRow& row = language_row(kernel.language);
+    cuda |= row.compiled && row.target == TargetKind::kCuda;
+    cpp |= row.compiled && row.target == TargetKind::kCpu;
+  }
+  if (cuda && cpp) {
+    throw Fatal({ErrorKind::kBadInput, "GPU and CPU kernels were given together",
+                 "give .cu and .cpp files to separate commands"});
+  }
+  if (cuda) return TargetKind::kCuda;
+  if (cpp) return TargetKind::kCpu;
+  return require(choose_target(host, nullptr, "auto"));
+}
+
+std::optional<std::pair<std::string, std::int64_t>> candidate_named(const std::string& what) {
+  const auto names_run = [](const std::string& path) { return is_dir(path) || is_run(path); };
+  if (names_run(what)) return std::pair(what, std::int64_t{0});
+  const std::size_t colon = what.rfind(':');
+  if (colon == std::string::npos || !names_run(what.substr(0, colon))) return std::nullopt;
+  const std::string digits = what.substr(colon + 1);
+  if (digits.empty() || digits.size() > 15 ||
+      digits.find_first_not_of("0123456789") != std::string::npos) {
+    throw Fatal({ErrorKind::kBadInput, "\"" + digits + "\" is not a candidate's number",
+                 "write, for example, " + what.substr(0, colon) + ":17"});
+  }
+  return std::pair(what.substr(0, colon), static_cast<std::int64_t>(std::stoll(digits)));
 }
 
 OpenSettings read_open_settings(const Options& options) {

@@ -2,12 +2,16 @@
 // Options shared by the commands that take a TASK, and their conversion to OpenSettings.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/subcommand.h"
 #include "measure/remote/stations.h"
+#include "run/evaluate_one.h"
 #include "task/open/open_task.h"
 
 namespace kernelpro {
@@ -47,6 +51,15 @@ std::vector<std::string> read_include_dirs(const Options& options);
 std::vector<std::string> read_stations(const Options& options);
 // The GPUs that --gpu names (machine/gpu_watch.h) on `host`; empty when --gpu was not given.
 std::vector<std::string> read_gpus(const Options& options, const Host& host = Host());
+// Reads a kernel's source; its language is that of the file's name. Throws Fatal.
+KernelFile read_kernel(const std::string& file);
+inline constexpr std::int64_t kMaxSource = 4 << 20;  // bytes
+// From the kernels' languages; Python runs on a GPU if `host` has one. Throws Fatal when they need
+// different targets.
+TargetKind target_of_kernels(const Host& host, const std::vector<KernelFile>& kernels);
+// "runs/softmax:17" is a run and 17, a run's folder or its text alone the run and 0; nullopt: no
+// run. Throws Fatal when the number is none.
+std::optional<std::pair<std::string, std::int64_t>> candidate_named(const std::string& what);
 // All settings except the target, the start and the GPU.
 OpenSettings read_open_settings(const Options& options);
 

@@ -115,6 +115,28 @@ TEST_F(LoopTest, EndsWhenTheSpaceIsExhausted) {
   EXPECT_TRUE(closed_lines(**store, other)->empty()) << "another writer may have more";
 }
 
+TEST_F(LoopTest, AKernelWithoutKnobsGetsThoseThatItsTextOffers) {
+  fake.landscape = [](const KnobValues& k) {
+    return k.contains("UNROLL") ? 100 / (1 + knob(k, "UNROLL")) : 100.0;
+  };
+  Task task = fake_task();
+  task.kernel_cpp =
+      "#include \"task.h\"\nextern \"C\" void launch(const Args& args) {\n"
+      "  for (int i = 0; i < 64; ++i) args.y[i] = 0;\n}\n";
+  const auto result = optimize_with(fake_station(fake), task, settings_for(run), observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_GT(result->evaluations, 2);
+  EXPECT_GT(result->speedup, 9);
+  const auto store = Store::open(run, Store::Mode::kRead);
+  ASSERT_TRUE(store) << store.error().text();
+  const auto second = (*store)->candidate(2, false);
+  ASSERT_TRUE(second) << second.error().text();
+  const Candidate& added = second->known.candidate;
+  EXPECT_TRUE(contains(added.source, "// @knob UNROLL")) << added.source;
+  EXPECT_EQ(added.knobs.at("UNROLL"), "0") << "the original";
+  EXPECT_TRUE(contains(added.origin.idea, "with knobs: UNROLL")) << added.origin.idea;
+}
+
 TEST_F(LoopTest, PlateauStops) {
   RunSettings settings = settings_for(run, 1000);
   settings.plateau = 25;

@@ -93,12 +93,13 @@ Made make_replay_of_run(const RunSettings& settings, const WriterStart&) {
 }
 
 constexpr std::string_view kDeclareKnobs =
-    "declare knobs with several values in the kernel (// @knob TILE 16 32), give more time "
-    "(--seconds), or name a writer: --model, --proposer exchange";
+    "declare knobs with several values in the kernel (// @knob TILE 16 32; none was found in its "
+    "text: docs/task-format.md says which are), give more time (--seconds), or name a writer: "
+    "--model, --proposer exchange";
 
 const ProposerRow kRows[] = {
     {.name = kTunerName,
-     .summary = "moves the knobs that the source declares",
+     .summary = "moves the knobs that a source declares, or that its text offers",
      .needs_knobs = true,
      // It learns from each result; on the CPU, compilers and kernels share the cores.
      .batch_cpu = 1,

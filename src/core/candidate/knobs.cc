@@ -294,6 +294,8 @@ Place end_of_header_block(std::string_view source) {
 
 }  // namespace
 
+std::size_t header_block_end(std::string_view source) { return end_of_header_block(source).offset; }
+
 std::string apply_knobs(std::string_view source, const KnobValues& values,
                         std::string_view separator) {
   const Place place = end_of_header_block(source);

@@ -6,6 +6,7 @@
 // block.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,9 +31,13 @@ Result<std::vector<Knob>> parse_knobs(std::string_view source,
 // The first value of each knob.
 KnobValues default_values(const std::vector<Knob>& knobs);
 
-// The source with one #define per knob after its header block (leading comments, blank lines and
-// preprocessor lines up to the last leading #include), then a #line so that compiler messages keep
-// the user's line numbers. `separator` (such as "#pragma nv_hdrstop") goes before the defines.
+// The offset after a source's header block: leading comments, blank lines and preprocessor lines up
+// to the last leading #include. 0: it has none.
+std::size_t header_block_end(std::string_view source);
+
+// The source with one #define per knob after its header block, then a #line so that compiler
+// messages keep the user's line numbers. `separator` (such as "#pragma nv_hdrstop") goes before the
+// defines.
 std::string apply_knobs(std::string_view source, const KnobValues& values,
                         std::string_view separator = "");
 

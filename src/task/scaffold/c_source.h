@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "task/scaffold/c_tokens.h"
+#include "core/candidate/c_tokens.h"
 
 namespace kernelpro {
 

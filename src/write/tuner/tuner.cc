@@ -4,7 +4,7 @@
 // surrogate (surrogate.h) of all measurements of this source, whoever the parent, predicts how much
 // faster each untried setting is than the fastest, and another predicts how likely it works; their
 // product ranks the settings (expected improvement: Mockus 1978; Jones et al. 1998). A pure
-// function of the request.
+// function of the request. A source that declares no knob gets some first (found_knobs.h).
 #include "write/tuner/tuner.h"
 
 #include <algorithm>
@@ -24,6 +24,7 @@
 #include "core/candidate/requirements.h"
 #include "core/proposal/proposer.h"
 #include "write/tuner/direction.h"
+#include "write/tuner/found_knobs.h"
 #include "write/tuner/knob_history.h"
 #include "write/tuner/surrogate.h"
 
@@ -365,6 +366,37 @@ class Moves {
   std::vector<Move> moves_;
 };
 
+KnobSite knob_site(const ProposalRequest& request) {
+  KnobSite site;
+  site.reserved = reserved_names(*request.task);
+  for (const Case& each : request.task->cases) {
+    for (const auto& [name, size] : each.dims) site.sizes.insert(size);
+  }
+  if (request.machine && request.target == TargetKind::kCpu) {
+    site.processors = request.machine->parallel_units;
+    site.instruction_sets = request.machine->instruction_sets;
+  }
+  return site;
+}
+
+// The parent with knobs, at the values that leave it as it is: the first candidate of a source that
+// declares none.
+std::optional<Proposal> with_knobs(const ProposalRequest& request, const std::string& proposer) {
+  auto found = find_knobs(request.parent->candidate, knob_site(request));
+  if (!found) return std::nullopt;
+  Proposal proposal;
+  proposal.candidate = request.parent->candidate;
+  proposal.candidate.source = std::move(found->source);
+  proposal.candidate.knobs = std::move(found->values);
+  proposal.candidate.origin = {proposer, request.parent->id,
+                               "The same kernel with knobs: " + join_text(found->what, ", ") + "."};
+  const std::string hash = proposal.candidate.content_hash();
+  for (const KnownPtr& known : request.history) {
+    if (content_hash(*known) == hash) return std::nullopt;
+  }
+  return proposal;
+}
+
 class Tuner : public Proposer {
  public:
   std::string name() const override { return kTunerName; }
@@ -372,7 +404,11 @@ class Tuner : public Proposer {
   Result<void> propose(const ProposalRequest& request, const WriterSink& give) override {
     const Candidate& parent = request.parent->candidate;
     KP_ASSIGN(auto knobs, parse_knobs(parent.source));
-    if (knobs.empty()) return {};
+    if (knobs.empty()) {
+      if (request.task == nullptr) return {};
+      if (auto proposal = with_knobs(request, name())) give(std::move(*proposal));
+      return {};
+    }
     KP_ASSIGN(const auto requirements, Requirements::parse(parent.source, knobs));
     Moves moves(request, knobs, requirements);
     std::set<Setting> given;

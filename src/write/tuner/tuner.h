@@ -16,7 +16,8 @@ inline constexpr const char* kTunerName = "tuner";
 inline constexpr const char* kSweepName = "sweep";
 
 // Moves the knobs that the source declares: the first candidate answers the parent's findings, the
-// others are the most promising given all measurements of the source.
+// others are the most promising given all measurements of the source. A source that declares none
+// first gets those that its text offers (found_knobs.h).
 std::unique_ptr<Proposer> make_tuner();
 
 // Every setting of the start's knobs, once, in a random order drawn from the seed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "task/scaffold/c_tokens.h"
+#include "core/candidate/c_tokens.h"
 
 #include <algorithm>
 #include <cctype>
