@@ -62,6 +62,7 @@ SideBySide compare_sources(const Options& options, const std::string& before,
   settings.last = true;
   OpenSettings open = read_open_settings(options);
   open.target = settings.station.target;
+  open.cpu_only = open.target == TargetKind::kCpu;
   open.gpu = settings.station.gpu;
   OpenedTask opened = require(host.open(task, open));
   const auto results = require(evaluate_many(

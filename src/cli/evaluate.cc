@@ -151,6 +151,7 @@ int run_evaluate(const Options& options) {
   const EvaluateManySettings settings = read_settings(options, host, target);
   OpenSettings open = read_open_settings(options);
   open.target = target;
+  open.cpu_only = target == TargetKind::kCpu;
   open.gpu = settings.station.gpu;
   const bool native = std::any_of(kernels.begin(), kernels.end(), [](const KernelFile& kernel) {
     return language_row(kernel.language).compiled;

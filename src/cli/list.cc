@@ -7,6 +7,7 @@
 #include "core/machine/ceiling_json.h"
 #include "report/view.h"
 #include "run/store/store.h"
+#include "serve/web/runs.h"
 
 namespace kernelpro {
 
@@ -24,7 +25,9 @@ void print_text(const std::string& directory, const RunView& view, const Story& 
     std::printf(", %s %s", speedup_text(story.speedup).c_str(), human_us(story.final_us).c_str());
     if (story.fraction > 0) std::printf(", %s of ceiling", ceiling_share(story.fraction).c_str());
   }
-  std::printf("%s\n", view.confirmation ? "" : "  (open)");
+  std::printf("%s\n", view.confirmation       ? ""
+                      : run_holder(directory) ? "  (running)"
+                                              : "  (stopped; kernelpro resume continues it)");
 }
 
 void print_json(const std::string& directory, const RunView& view, const Story& story) {
@@ -35,7 +38,8 @@ void print_json(const std::string& directory, const RunView& view, const Story& 
                {"evaluations", story.evaluated},
                {"speedup", story.speedup},
                {"best_us", story.final_us},
-               {"finished", view.confirmation.has_value()}};
+               {"finished", view.confirmation.has_value()},
+               {"running", run_holder(directory).has_value()}};
   put_fraction(story.fraction, &json);
   std::printf("%s\n", dump_json(json).c_str());
 }

@@ -34,6 +34,24 @@ std::string task_name(const std::string& text) {
   return name.empty() ? "task" : name.substr(0, 60);
 }
 
+// Throws Fatal, with the command to use instead, when `file` needs no new task.
+void refuse_task(const std::string& file) {
+  if (is_dir(file) && exists(join(file, "task.toml"))) {
+    throw Fatal({ErrorKind::kBadInput, file + " is a task already", "kernelpro optimize " + file});
+  }
+  const std::string text = read_file(file, 8 << 20).value_or("");
+  if (file.ends_with(".py") && contains(text, "class Model(") &&
+      contains(text, "def get_inputs(") && !contains(text, "load_inline")) {
+    throw Fatal({ErrorKind::kBadInput, file + " is a task already, as a PyTorch file",
+                 "kernelpro optimize " + file});
+  }
+  const std::string folder = dirname(file);
+  if (contains(text, "task.h") && contains(text, "launch(") && exists(join(folder, "task.toml"))) {
+    throw Fatal({ErrorKind::kBadInput, file + " is a kernel of the task " + folder + " already",
+                 "kernelpro optimize " + folder + " --start " + file});
+  }
+}
+
 Scaffold make(const Options& options) {
   const std::string file = options.text("--from");
   if (file.empty()) {
@@ -43,6 +61,7 @@ Scaffold make(const Options& options) {
     }
     return scaffold_empty(task_name(options.text("NAME")));
   }
+  refuse_task(file);
   ScaffoldSource source;
   source.file = basename(file);
   source.text = require(read_file(file, 8 << 20));

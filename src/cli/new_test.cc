@@ -79,6 +79,22 @@ TEST(New, FromCodeToAVerdict) {
   EXPECT_EQ(kernelpro({"evaluate", task, kernel, "--no-timing", "--against", kernel}).code, 2);
 }
 
+TEST(New, WhatIsATaskAlreadyIsNotMadeAgain) {
+  const TempDir dir;
+  const std::string example = std::string(KERNELPRO_SOURCE_DIR) + "/examples/softmax";
+  const std::string module = join(dir.path(), "relu.py");
+  ASSERT_TRUE(write_file(module,
+                         "import torch\nclass Model(torch.nn.Module):\n"
+                         "    def forward(self, x): return torch.relu(x)\n"
+                         "def get_inputs(): return [torch.rand(8)]\n"));
+  for (const std::string& from : {example, example + "/kernel.cpp", module}) {
+    const Exit exit =
+        kernelpro({"new", "mine", "--output", join(dir.path(), "mine"), "--from", from});
+    EXPECT_EQ(exit.code, 2) << exit.output;
+    EXPECT_TRUE(contains(exit.output, "kernelpro optimize ")) << exit.output;
+  }
+}
+
 TEST(New, Faults) {
   const TempDir dir;
   EXPECT_EQ(kernelpro({"new"}).code, 2);
@@ -88,6 +104,17 @@ TEST(New, Faults) {
   const Exit again = kernelpro({"new", "mine", "--output", folder});
   EXPECT_EQ(again.code, 2);
   EXPECT_TRUE(contains(again.output, "not an empty folder")) << again.output;
+}
+
+TEST(Evaluate, OnTheCpuATaskNeedsNothingForAGpu) {
+  const TempDir dir;
+  const std::string example = std::string(KERNELPRO_SOURCE_DIR) + "/examples/layernorm";
+  for (const char* name : {"task.toml", "reference.cpp", "kernel.cpp"}) {
+    ASSERT_TRUE(write_file(join(dir.path(), name), *read_file(join(example, name), 1 << 20)));
+  }
+  const Exit exit =
+      kernelpro({"evaluate", dir.path(), join(dir.path(), "kernel.cpp"), "--no-timing"});
+  EXPECT_EQ(exit.code, 0) << exit.output;
 }
 
 TEST(Evaluate, KernelsOfTwoTargetsAreRefused) {

@@ -132,6 +132,7 @@ int run_optimize(const Options& options) {
   open.start = options.text("--start");
   const Host host = require(Host::of(read_stations(options)));
   if (is_module_path(path)) open.target = module_target(options, host);
+  open.cpu_only = target_from_name(options.text("--target")) == TargetKind::kCpu;
   RunSettings settings = read_run_settings(options, host);
   open.gpu = settings.gpu;
   settings.python = open.python;

@@ -131,8 +131,15 @@ TEST_F(Writers, NoAnswerIsNotASuccess) {
 }
 
 TEST_F(Writers, NothingToTryIsNotASuccess) {
-  const Exit knobless = kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir,
-                                   "--near-ceiling", "0", "--no-record"});
+  const std::string plain = join(dir.path(), "plain.cpp");
+  ASSERT_TRUE(
+      write_file(plain,
+                 "#include <algorithm>\n#include \"task.h\"\n"
+                 "extern \"C\" void launch(const Args& args) {\n"
+                 "  std::transform(args.x, args.x + N, args.y, [](auto x) { return 2 * x; });\n"
+                 "}\n"));
+  const Exit knobless = kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir, "--start",
+                                   plain, "--near-ceiling", "0", "--no-record"});
   EXPECT_EQ(knobless.code, 7) << knobless.output;
   EXPECT_TRUE(contains(knobless.output, "// @knob")) << knobless.output;
   const std::string other = run_dir + "-exchange";
@@ -141,9 +148,20 @@ TEST_F(Writers, NothingToTryIsNotASuccess) {
                  "--exchange-wait", "0", "--near-ceiling", "0", "--no-record"});
   EXPECT_EQ(unanswered.code, 7) << unanswered.output;
   EXPECT_TRUE(contains(unanswered.output, other + "/exchange")) << unanswered.output;
+  const Exit listed = kernelpro({"list", dir.path()});
+  EXPECT_TRUE(contains(listed.output, "(stopped; kernelpro resume")) << listed.output;
   const Exit measured = kernelpro({"measure", other});
   EXPECT_EQ(measured.code, 7) << measured.output;
   EXPECT_TRUE(contains(measured.output, "kernelpro propose " + other)) << measured.output;
+}
+
+// Neither knobs nor a model: the tuner finds knobs in the text.
+TEST_F(Writers, AKernelWithoutKnobsIsNotTheEnd) {
+  const Exit exit = kernelpro({"optimize", task, "--target", "cpu", "--run", run_dir,
+                               "--evaluations", "3", "--near-ceiling", "0", "--no-record"});
+  EXPECT_EQ(exit.code, 0) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "UNROLL=0")) << exit.output;
+  EXPECT_TRUE(contains(exit.output, "3/3")) << exit.output;
 }
 
 TEST_F(Writers, AnInterruptionHasTheStatusOfItsSignal) {

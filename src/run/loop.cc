@@ -26,6 +26,16 @@ namespace kernelpro {
 
 namespace {
 
+constexpr int kForAPace = 3;  // evaluations
+
+// Until a budget ends the search: that of time, or that of evaluations at their pace so far.
+double seconds_left(const RunSettings& settings, double elapsed_s, int evaluations) {
+  const double of_time = std::max(0.0, settings.max_seconds - elapsed_s);
+  if (settings.max_evaluations <= 0 || evaluations < kForAPace) return of_time;
+  const double each = elapsed_s / evaluations;
+  return std::min(of_time, each * std::max(0, settings.max_evaluations - evaluations));
+}
+
 // The candidates of one request. Those that a run begins with, or that an earlier sitting left,
 // also form a round.
 struct Round {
@@ -158,7 +168,7 @@ void Loop::tell(Event event, const Known* known, const std::string& detail) cons
     p.fraction_of_ceiling = confirmed_->fraction_of_ceiling;
   }
   p.elapsed_s = elapsed_s();
-  p.left_s = std::max(0.0, settings_.max_seconds - p.elapsed_s);
+  p.left_s = seconds_left(settings_, p.elapsed_s, ledger_.evaluations());
   p.max_evaluations = settings_.max_evaluations;
   parts_.observer(p);
 }

@@ -29,7 +29,7 @@ struct Progress {
   double fraction_of_ceiling = 0;  // of the best
   bool ceiling_disturbed = false;  // other work ran during every measurement of the ceilings
   double elapsed_s = 0;
-  double left_s = 0;  // of the time budget
+  double left_s = 0;  // until a budget ends the search, at its pace so far
   int max_evaluations = 0;
 };
 using Observer = std::function<void(const Progress&)>;

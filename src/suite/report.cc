@@ -242,7 +242,14 @@ std::string result_line(const TaskResult& r) {
   std::string text = r.arm + " " + r.task.name + ": ";
   if (r.state == RunState::kBroken) return text + one_line(r.reason);
   if (r.state != RunState::kFinished) text += std::string(run_state_name(r.state)) + ", ";
-  text += r.correct ? speedup_cell(r) : "no correct candidate but the start";
+  if (r.correct) {
+    text += speedup_cell(r);
+  } else if (r.evaluations == 0) {
+    text += "nothing measured yet";
+  } else {
+    text += r.start_correct ? "no correct candidate but the start"
+                            : "nothing is correct, not even the start";
+  }
   if (!r.held_out.empty()) text += ", in held-out cases " + held_out_cell(r);
   return text + ", " + std::to_string(r.evaluations) + " evaluations, " + human_seconds(r.seconds);
 }

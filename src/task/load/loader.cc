@@ -32,7 +32,7 @@ Result<void> read_text(const std::string& path, bool required, const std::string
 
 }  // namespace
 
-Result<Task> load_task(const std::string& folder) {
+Result<Task> load_task(const std::string& folder, bool cpu_only) {
   if (!exists(folder)) {
     return fail(ErrorKind::kBadInput, "there is no task folder " + folder,
                 "give the path of a folder with a task.toml, such as examples/softmax");
@@ -50,7 +50,7 @@ Result<Task> load_task(const std::string& folder) {
   KP_TRY(refuse_unfilled(text, path));
   KP_ASSIGN(Task task, parse_task(text, path));
 
-  const bool cuda = !cases_for(task, TargetKind::kCuda).empty();
+  const bool cuda = !cpu_only && !cases_for(task, TargetKind::kCuda).empty();
   KP_TRY(read_text(join(folder, "reference.cpp"), true,
                    "every task needs a reference in C++: extern \"C\" void reference(const "
                    "ReferenceArgs& args)",

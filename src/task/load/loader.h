@@ -15,8 +15,8 @@ namespace kernelpro {
 
 // Checks everything that later stages rely on: names are identifiers and distinct, every expression
 // evaluates for every case, no tensor is empty, at least one output and one timed case for each
-// target that a case names, references present.
-Result<Task> load_task(const std::string& folder);
+// target that a case names, references present. `cpu_only`: without the reference in CUDA, too.
+Result<Task> load_task(const std::string& folder, bool cpu_only = false);
 
 // Parses only a task.toml's text, with all checks that need no other file; the texts of references
 // and kernels stay empty. `path` is used in messages and sets Task::folder. Safe on any bytes.

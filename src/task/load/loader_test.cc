@@ -274,6 +274,7 @@ TEST_F(TaskFolder, LoadsTextsAndLeavesMissingKernelsEmpty) {
 TEST_F(TaskFolder, NamesWhatIsMissing) {
   remove("reference.cu");
   EXPECT_EQ(failure(), "DIR/reference.cu is missing");
+  EXPECT_TRUE(load_task(dir_.path(), true)) << "on the CPU nobody asks for it";
   write("task.toml", spoil("timed = true", "timed = true\ntargets = [\"cpu\"]"));
   EXPECT_EQ(failure(), "accepted");
   remove("reference.cpp");

@@ -135,7 +135,7 @@ Result<OpenedTask> open_task(const std::string& path, const OpenSettings& settin
                   "--set replaces integers of a PyTorch file, but " + path + " is a task folder",
                   "change the dims of its cases in task.toml");
     }
-    KP_ASSIGN(opened.task, load_task(find_task(path)));
+    KP_ASSIGN(opened.task, load_task(find_task(path), settings.cpu_only));
   }
   if (settings.precision) KP_TRY(set_precision(*settings.precision, &opened.task));
   KP_TRY(set_start(settings.start, &opened.task));

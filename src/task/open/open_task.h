@@ -20,6 +20,7 @@ namespace kernelpro {
 
 struct OpenSettings {
   TargetKind target = TargetKind::kCpu;
+  bool cpu_only = false;  // nothing runs on a GPU: cases for one need no reference there
   // Replaces integers at the top of a PyTorch file; kBadInput for a folder.
   std::map<std::string, std::int64_t> dims;
   // Overrides the task's precision contract. fp16 and bf16 cast a module's fp32 tensors.

@@ -390,15 +390,19 @@ class Finder {
   // What the contract leaves free: sums in any order, without the special cases of negative zero
   // and of traps. NaN and infinity stay as they are.
   void sums_and_vectors() {
-    const bool loop = names_.contains("for") || names_.contains("while");
-    if (!loop || !(names_.contains("float") || names_.contains("double"))) return;
+    if (!names_.contains("for") && !names_.contains("while")) return;
     if (contains(source_, "#pragma GCC optimize") || contains(source_, "#pragma GCC target"))
       return;
-    const std::string order = free_name("REORDER");
-    prologue_ += "#if " + order +
-                 "\n#pragma GCC optimize(\"associative-math\", "
-                 "\"no-signed-zeros\", \"no-trapping-math\")\n#endif\n";
-    declare(order, " 0 1", "vectorize", "0", "sums in any order");
+    const bool sums = std::any_of(tokens_.begin(), tokens_.end(), [](const CToken& token) {
+      return sign(token, "+=") || sign(token, "-=");
+    });
+    if (sums) {
+      const std::string order = free_name("REORDER");
+      prologue_ += "#if " + order +
+                   "\n#pragma GCC optimize(\"associative-math\", \"no-signed-zeros\", "
+                   "\"no-trapping-math\")\n#endif\n";
+      declare(order, " 0 1", "vectorize", "0", "sums in any order");
+    }
     if (!contains(site_.instruction_sets, "AVX-512")) return;
     const std::string width = free_name("VECTOR_BITS");
     for (const char* bits : {"256", "512"}) {
