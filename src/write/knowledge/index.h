@@ -11,7 +11,7 @@
 namespace kernelpro {
 
 // Increase whenever the tables or the word processing change; an older index is rebuilt.
-constexpr int kIndexVersion = 2;
+constexpr int kIndexVersion = 3;
 
 // The columns of the full-text tables, in order.
 enum ChunkColumn { kChunkSymbol, kChunkPath, kChunkDoc, kChunkSignature, kChunkBody };

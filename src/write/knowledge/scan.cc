@@ -54,6 +54,39 @@ std::string_view without_marks(std::string_view line) {
   return line;
 }
 
+// A phrase of every paragraph of the usual licences: their paragraphs often stand in comments
+// apart.
+bool is_of_licence(std::string_view line) {
+  std::string small(utf8_prefix(line, 400));
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const std::string_view phrase : {"copyright",
+                                        "all rights reserved",
+                                        "spdx-license",
+                                        "redistribution and use in source",
+                                        "redistributions of source",
+                                        "redistributions in binary",
+                                        "neither the name of",
+                                        "this software is provided",
+                                        "the software is provided",
+                                        "permission is hereby granted",
+                                        "licensed under",
+                                        "copy of the license",
+                                        "see the license for",
+                                        "see license for",
+                                        "unless required by applicable law",
+                                        "license agreement",
+                                        "in no event shall",
+                                        "intellectual property",
+                                        "without warranties",
+                                        "end user license",
+                                        "license file",
+                                        "provided under the license",
+                                        "governed by the"}) {
+    if (contains(small, phrase)) return true;
+  }
+  return false;
+}
+
 // Lines outside all chunks become blocks.
 void add_blocks(const std::vector<std::string_view>& lines, ScannedFile* file) {
   const std::vector<int> owner = owners(*file);
@@ -146,18 +179,26 @@ std::string one_line(std::string_view text, std::size_t max_bytes) {
 }
 
 std::string clean_doc(std::string_view comment) {
-  if (contains(comment, "Copyright") || contains(comment, "SPDX-License") ||
-      contains(comment, "Redistribution and use in source")) {
-    return "";
-  }
   std::string doc;
+  std::string paragraph;
+  bool licence = false;
+  const auto flush = [&] {
+    if (!licence) append_doc(&doc, paragraph);
+    paragraph.clear();
+    licence = false;
+  };
   for (const std::string_view line : line_views(comment)) {
     const std::string_view words = without_marks(line);
-    if (is_ruler(words)) continue;
-    if (doc.size() + words.size() > kDocBytes) break;
-    if (!doc.empty()) doc += '\n';
-    doc += words;
+    if (is_ruler(words)) {
+      flush();
+      continue;
+    }
+    licence = licence || is_of_licence(words);
+    if (paragraph.size() + words.size() > kDocBytes) continue;
+    if (!paragraph.empty()) paragraph += '\n';
+    paragraph += words;
   }
+  flush();
   return doc;
 }
 

@@ -29,10 +29,9 @@ class Tokens {
  private:
   void step() {
     const char c = text_[at_];
-    if (c == '/' && at_ + 1 < text_.size() && (text_[at_ + 1] == '/' || text_[at_ + 1] == '*')) {
-      const bool line = text_[at_ + 1] == '/';
-      const std::size_t end = text_.find(line ? "\n" : "*/", at_ + 2);
-      at_ = end == std::string_view::npos ? text_.size() : end + (line ? 1 : 2);
+    const std::size_t quiet = end_of_comment(at_);
+    if (quiet > at_) {
+      at_ = quiet;
     } else if (c == '#') {
       at_ = std::min(text_.find('\n', at_), text_.size());
     } else if (in_identifier(c)) {
@@ -48,6 +47,15 @@ class Tokens {
       if (c == ':' || c == '=' || c == '"' || c == '~') list.push_back({text_.substr(at_, 1)});
       ++at_;
     }
+  }
+
+  // Past the comment that starts at `at`; `at` when none does.
+  std::size_t end_of_comment(std::size_t at) const {
+    if (text_[at] != '/' || at + 1 >= text_.size()) return at;
+    const bool line = text_[at + 1] == '/';
+    if (!line && text_[at + 1] != '*') return at;
+    const std::size_t end = text_.find(line ? "\n" : "*/", at + 2);
+    return end == std::string_view::npos ? text_.size() : end + (line ? 1 : 2);
   }
 
   void word() {
@@ -91,6 +99,11 @@ class Tokens {
     int depth = 0;
     int parens = 0;
     for (std::size_t i = at_; i < text_.size(); ++i) {
+      const std::size_t quiet = end_of_comment(i);
+      if (quiet > i) {  // ///< the parameter's meaning
+        i = quiet - 1;
+        continue;
+      }
       const char c = text_[i];
       if (c == '(') ++parens;
       if (c == ')') --parens;

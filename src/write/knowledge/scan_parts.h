@@ -20,7 +20,7 @@ void scan_cpp(std::string_view text, ScannedFile* file);
 void scan_python(std::string_view text, ScannedFile* file);
 void scan_markdown(std::string_view text, ScannedFile* file);
 
-// A comment or docstring without its markers and rulers; "" for a license.
+// A comment or docstring without its markers, rulers and paragraphs of a licence.
 std::string clean_doc(std::string_view comment);
 // Collapses white space to single spaces; clipped.
 std::string one_line(std::string_view text, std::size_t max_bytes);

@@ -11,6 +11,9 @@ namespace kernelpro {
 
 namespace {
 
+// Each unclosed statement is searched to the file's end; many mean that this is no Python.
+constexpr int kMostUnclosed = 16;
+
 std::size_t indentation(std::string_view line) {
   std::size_t n = 0;
   while (n < line.size() && (line[n] == ' ' || line[n] == '\t')) ++n;
@@ -40,15 +43,6 @@ class PythonScanner {
         file_comment_.clear();
       }
       if (line.empty()) continue;
-      const std::size_t quotes = quote_at(line);
-      if (quotes != std::string_view::npos) {
-        const int end = end_of_string(i, line, quotes);
-        if (!seen_code_ && quotes == 0) append_doc(&file_->doc, text_of(i, end));
-        seen_code_ |= quotes > 0;
-        close(i, indentation(lines_[i]));
-        i = end;
-        continue;
-      }
       if (line[0] == '#') {
         if (comment_ < 0) comment_ = i;
         if (!seen_code_) file_comment_ += std::string(line) + "\n";
@@ -57,10 +51,17 @@ class PythonScanner {
       close(i, indentation(lines_[i]));
       if (line[0] == '@') {
         if (comment_ < 0) comment_ = i;
+        i = end_of_statement(i);
         continue;
       }
-      statement(i, line);
+      const int end = end_of_statement(i);
+      if (quote_at(line) == 0) {
+        if (!seen_code_) append_doc(&file_->doc, text_of(i, end));
+      } else {
+        statement(i, end, line);
+      }
       comment_ = -1;
+      i = end;
     }
     close(count, 0);
   }
@@ -70,14 +71,50 @@ class PythonScanner {
     return std::min(line.find("\"\"\""), line.find("'''"));
   }
 
-  // The line that ends a triple-quoted string that starts in line i.
-  int end_of_string(int i, std::string_view line, std::size_t at) const {
-    const std::string_view mark = line.substr(at, 3);
-    if (line.find(mark, at + 3) != std::string_view::npos) return i;
-    for (int k = i + 1; k < static_cast<int>(lines_.size()); ++k) {
-      if (lines_[k].find(mark) != std::string_view::npos) return k;
+  // The last line of the statement that starts in line i: brackets, triple-quoted strings and
+  // backslashes continue it. The line itself when a bracket or string stays open: the next
+  // definition at the left margin ends the search, and after kMostUnclosed no line is continued.
+  int end_of_statement(int i) {
+    if (unclosed_ >= kMostUnclosed) return i;
+    int brackets = 0;
+    std::string_view string;  // the triple quotes that are open
+    for (int k = i; k < static_cast<int>(lines_.size()); ++k) {
+      const std::string_view line = lines_[k];
+      if (k > i && string.empty() && (begins(line, "def ") || begins(line, "class "))) break;
+      if (!read_line(line, &brackets, &string)) continue;
+      if (brackets <= 0 && string.empty()) return k;
     }
-    return i;  // unterminated: not a string
+    ++unclosed_;
+    return i;
+  }
+
+  // Counts a line's open brackets, outside strings and comments; false when a backslash ends it.
+  static bool read_line(std::string_view line, int* brackets, std::string_view* string) {
+    for (std::size_t at = 0; at < line.size(); ++at) {
+      const char c = line[at];
+      if (!string->empty()) {
+        if (c == '\\') {
+          ++at;
+        } else if (begins(line.substr(at), *string)) {
+          *string = {};
+          at += 2;
+        }
+        continue;
+      }
+      if (c == '#') return true;
+      if (c == '\\' && at + 1 == line.size()) return false;
+      if (c == '(' || c == '[' || c == '{') ++*brackets;
+      if (c == ')' || c == ']' || c == '}') --*brackets;
+      if (c != '"' && c != '\'') continue;
+      const std::string_view mark = c == '"' ? "\"\"\"" : "'''";
+      if (begins(line.substr(at), mark)) {
+        *string = mark;
+        at += 2;
+        continue;
+      }
+      for (++at; at < line.size() && line[at] != c; ++at) at += line[at] == '\\' ? 1 : 0;
+    }
+    return true;
   }
 
   std::string text_of(int first, int last) const {
@@ -101,7 +138,7 @@ class PythonScanner {
     }
   }
 
-  void statement(int i, std::string_view line) {
+  void statement(int i, int end, std::string_view line) {
     seen_code_ = true;
     if (begins(line, "import ") || begins(line, "from ")) {
       const std::vector<std::string> parts = words(utf8_prefix(line, 300));
@@ -127,7 +164,7 @@ class PythonScanner {
     chunk.symbol = name;
     chunk.first = (comment_ >= 0 ? comment_ : i) + 1;
     chunk.last = i + 1;
-    signature_and_doc(i, &chunk);
+    signature_and_doc(i, end, &chunk);
     open_.push_back({static_cast<int>(file_->chunks.size()), indentation(lines_[i]), type});
     file_->chunks.push_back(std::move(chunk));
   }
@@ -141,17 +178,11 @@ class PythonScanner {
     }
   }
 
-  void signature_and_doc(int i, Chunk* chunk) const {
+  void signature_and_doc(int i, int end, Chunk* chunk) {
     const int count = static_cast<int>(lines_.size());
-    int k = i;
     std::string signature;
-    int parens = 0;
-    for (; k < count && k < i + 60; ++k) {
-      const std::string_view start = utf8_prefix(lines_[k], 500);
-      signature += std::string(start) + "\n";
-      for (const char c : start) parens += c == '(' ? 1 : c == ')' ? -1 : 0;
-      const std::string_view line = trim(lines_[k]);
-      if (parens <= 0 && !line.empty() && line.back() == ':') break;
+    for (int k = i; k <= std::min(end, i + 60); ++k) {
+      signature += std::string(utf8_prefix(lines_[k], 500)) + "\n";
     }
     chunk->signature = one_line(signature, kSignatureBytes);
     std::string comments;
@@ -159,11 +190,10 @@ class PythonScanner {
       if (trim(lines_[c]).substr(0, 1) == "#") comments += std::string(trim(lines_[c])) + "\n";
     }
     chunk->doc = clean_doc(comments);
-    for (++k; k < count && trim(lines_[k]).empty();) ++k;
-    if (k >= count) return;
-    const std::string_view line = trim(lines_[k]);
-    const std::size_t at = quote_at(line);
-    if (at <= 1) append_doc(&chunk->doc, text_of(k, end_of_string(k, line, at)));
+    int k = end + 1;
+    while (k < count && trim(lines_[k]).empty()) ++k;
+    if (k >= count || quote_at(trim(lines_[k])) > 1) return;
+    append_doc(&chunk->doc, text_of(k, end_of_statement(k)));
   }
 
   std::vector<std::string_view> lines_;
@@ -172,6 +202,7 @@ class PythonScanner {
   int comment_ = -1;
   std::string file_comment_;  // current block of comments, before any code
   bool seen_code_ = false;
+  int unclosed_ = 0;  // statements without an end
 };
 
 }  // namespace

@@ -181,6 +181,77 @@ def free(): return 1
   EXPECT_TRUE(names(file, "LIMIT", "declaration"));
 }
 
+TEST(Scan, PythonStatementsOverSeveralLines) {
+  const ScannedFile file = scan(SourceKind::kPython, R"PY(@jit(
+    heuristics={"x": 3},
+)
+def kernel(
+    out, text="a ) # b",
+    size=(1, 2),
+):
+    """Adds rows."""
+    call(
+        out
+)
+    total = \
+out
+    return total
+
+
+class After(
+    Base,
+):
+    def last(self,
+    ): return """
+def inside():
+"""
+
+
+def broken(
+def next_one():
+    pass
+)PY");
+  const Chunk* kernel = find(file, "kernel");
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_EQ(kernel->first, 1);
+  EXPECT_EQ(kernel->last, 14);
+  EXPECT_EQ(kernel->doc, "Adds rows.");
+  const Chunk* after = find(file, "After");
+  ASSERT_NE(after, nullptr);
+  EXPECT_EQ(after->first, 17);
+  EXPECT_EQ(after->last, 23);
+  EXPECT_NE(find(file, "last"), nullptr);
+  EXPECT_EQ(find(file, "inside"), nullptr);
+  EXPECT_NE(find(file, "next_one"), nullptr);
+}
+
+TEST(Scan, ALicenceIsNoIntroduction) {
+  const std::string licence =
+      "# Copyright (c) 2025 somebody\n\n# Redistribution and use in source and binary forms\n"
+      "# are permitted:\n\n# 1. Redistributions of source code must retain this list.\n\n"
+      "# 3. Neither the name of the holder may be used\n# to endorse.\n\n"
+      "# THIS SOFTWARE IS PROVIDED \"AS IS\"\n# AND MORE.\n\n";
+  EXPECT_EQ(scan(SourceKind::kPython, licence + "import a\n").doc, "");
+  EXPECT_EQ(scan(SourceKind::kPython, licence + "\"\"\"Sorts.\"\"\"\nimport a\n").doc, "Sorts.");
+  EXPECT_EQ(scan(SourceKind::kCpp,
+                 "/*\n * Adds rows.\n *\n * Licensed under the Apache License\n */\nint a;\n")
+                .doc,
+            "Adds rows.");
+}
+
+TEST(Scan, TemplateListsWithCommentsAndDefaults) {
+  const ScannedFile file =
+      scan(SourceKind::kCpp,
+           "/// Stores rows.\ntemplate <\n  class Element,  ///< of a row\n"
+           "  int Width = 4,  /* > 0 */\n  class Layout = Rows<Width>  ///< it's"
+           " here\n>\nclass Store {\n  int a;\n};\n");
+  const Chunk* store = find(file, "Store");
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->kind, "type");
+  EXPECT_EQ(store->doc, "Stores rows.");
+  EXPECT_TRUE(names(file, "Store", "type"));
+}
+
 TEST(Scan, Markdown) {
   const ScannedFile file =
       scan(SourceKind::kMarkdown,
@@ -251,6 +322,8 @@ TEST(Scan, TakesLinearTime) {
       {SourceKind::kCpp, "int x" + repeated("{}")},
       {SourceKind::kCpp, repeated("int x = 1 " + std::string(19000, '<') + ";\n")},
       {SourceKind::kPython, deep},
+      {SourceKind::kPython, repeated("f(\n")},
+      {SourceKind::kPython, repeated("x = \"\"\"\n")},
   };
   for (const auto& [language, text] : texts) {
     const double begin = thread_seconds();
