@@ -23,6 +23,9 @@ constexpr OptionSpec kKnowledgeOptions[] = {
     {"--library", "NAME", "", "With search: search only this library."},
     {"-n", "N", "10", "With search: number of hits."},
     {"--every", "", "", "With search: allow several hits per file."},
+    {"--language", "NAME", "",
+     "With search: prefer cpp, cuda or python; so does language:NAME among the words.", false,
+     "cpp|cuda|python"},
     {"--lines", "A-B", "", "With read: only these lines; A- reads to the end."},
     {"--json", "", "", "Print as JSON."},
 };
@@ -115,18 +118,25 @@ int remove(KnowledgeBase* base, const std::vector<std::string>& given) {
 }
 
 Json as_json(const Hit& hit) {
-  return {{"library", hit.library}, {"path", hit.path},
-          {"first", hit.first},     {"last", hit.last},
-          {"kind", hit.kind},       {"symbol", hit.symbol},
-          {"doc", hit.doc},         {"signature", hit.signature},
-          {"score", hit.score},     {"excerpt_first", hit.excerpt_first},
-          {"excerpt", hit.excerpt}, {"copies", hit.copies}};
+  return {{"library", hit.library},
+          {"path", hit.path},
+          {"first", hit.first},
+          {"last", hit.last},
+          {"kind", hit.kind},
+          {"symbol", hit.symbol},
+          {"scope", hit.scope},
+          {"doc", hit.doc},
+          {"signature", hit.signature},
+          {"score", hit.score},
+          {"excerpt_first", hit.excerpt_first},
+          {"excerpt", hit.excerpt},
+          {"copies", hit.copies}};
 }
 
 void print_hit(const Hit& hit) {
   std::printf("%s/%s:%d-%d", hit.library.c_str(), printable(hit.path).c_str(), hit.first, hit.last);
   if (!hit.symbol.empty()) {
-    std::printf("  %s %s", hit.kind.c_str(), printable(hit.symbol).c_str());
+    std::printf("  %s %s", hit.kind.c_str(), printable(full_name(hit)).c_str());
   }
   std::printf("  (%.1f)\n", hit.score);
   if (!hit.doc.empty()) std::printf("    %s\n", printable(hit.doc.substr(0, 160)).c_str());
@@ -145,6 +155,7 @@ int search(KnowledgeBase* base, const std::vector<std::string>& given, const Opt
   SearchSettings settings;
   settings.limit = static_cast<int>(std::min(options.integer("-n"), 100LL));
   settings.one_per_file = !options.flag("--every");
+  if (options.has("--language")) settings.language = options.text("--language");
   const std::vector<Hit> hits =
       require(base->search_code(join_text(given, " "), options.text("--library"), settings));
   Json all = Json::array();

@@ -10,10 +10,11 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kHits = 6;
+constexpr int kHits = 20;
 constexpr int kLines = 200;
 constexpr std::size_t kEntries = 150;
 constexpr std::size_t kSearchBytes = 8 << 10;
+constexpr std::size_t kAboutBytes = 100;
 constexpr std::size_t kReadBytes = 16 << 10;
 constexpr std::size_t kListBytes = 8 << 10;
 constexpr std::size_t kLongestQuery = 500;
@@ -21,25 +22,29 @@ constexpr std::size_t kLongestQuery = 500;
 CodeTools::Answered refused(const std::string& why) { return {why, true, false}; }
 CodeTools::Answered refused(const Error& error) { return refused(printable(error.text())); }
 
-CodeTools::Answered search(KnowledgeBase* base, const JsonReader& given) {
+// One line each: the model reads those that it wants.
+CodeTools::Answered search(KnowledgeBase* base, const JsonReader& given, Language language) {
   const std::string query = given.text("query").substr(0, kLongestQuery);
   if (trim(query).empty()) return refused("search_code needs `query`, the words to search for");
   SearchSettings settings;
   settings.limit = kHits;
+  settings.excerpts = false;
+  settings.language = language == Language::kPython ? "python" : "cuda";
   const auto hits = base->search_code(query, given.text("library"), settings);
   if (!hits) return refused(hits.error());
   std::string text;
   for (const Hit& hit : *hits) {
     text += hit.library + ": " + hit.path + ":" + std::to_string(hit.first) + "-" +
-            std::to_string(hit.last) + "  " + hit.kind + " " + hit.symbol + "\n";
-    if (!hit.doc.empty()) text += "  " + hit.doc + "\n";
-    text += hit.excerpt + (hit.excerpt.empty() || hit.excerpt.ends_with('\n') ? "\n" : "\n\n");
+            std::to_string(hit.last) + "  " + hit.kind + " " + full_name(hit);
+    const std::string& about = hit.doc.empty() ? hit.signature : hit.doc;
+    if (!about.empty()) text += "  " + clip(about, kAboutBytes);
+    text += "\n";
   }
   if (text.empty()) return {"Nothing was found; try other words.", false, false};
-  return {clip(printable(text), kSearchBytes), false, false};
+  return {clip(printable(text), kSearchBytes) + "read_code shows a hit's lines.\n", false, false};
 }
 
-CodeTools::Answered read(KnowledgeBase* base, const JsonReader& given) {
+CodeTools::Answered read(KnowledgeBase* base, const JsonReader& given, Language) {
   const int first =
       static_cast<int>(std::clamp<std::int64_t>(given.integer("first", 1), 1, 1 << 30));
   const int wanted =
@@ -54,7 +59,7 @@ CodeTools::Answered read(KnowledgeBase* base, const JsonReader& given) {
   return {text, false, false};
 }
 
-CodeTools::Answered list(KnowledgeBase* base, const JsonReader& given) {
+CodeTools::Answered list(KnowledgeBase* base, const JsonReader& given, Language) {
   const auto entries = base->list_code(given.text("library"), given.text("prefix"));
   if (!entries) return refused(entries.error());
   std::string text;
@@ -73,7 +78,7 @@ constexpr const char* kList = "list_code";
 
 struct Answering {
   const char* name;
-  CodeTools::Answered (*answer)(KnowledgeBase* base, const JsonReader& given);
+  CodeTools::Answered (*answer)(KnowledgeBase* base, const JsonReader& given, Language language);
 };
 constexpr Answering kTools[] = {{kSearch, search}, {kRead, read}, {kList, list}};
 
@@ -98,9 +103,14 @@ CodeTools::CodeTools(const std::string& folder) : base_(folder) {
   };
   specs_ = {
       {kSearch,
-       "Finds definitions and pages in the indexed source trees, best first, with a few lines "
-       "each.",
-       schema({{"query", text("identifiers or plain words")}, {"library", library}}, {"query"})},
+       "Finds definitions and pages in the indexed source trees: up to 20, best first, a line "
+       "each. "
+       "read_code shows more of one.",
+       schema({{"query",
+                text("identifiers or plain words; language:cpp, language:cuda or language:python "
+                     "prefers another language than the task's")},
+               {"library", library}},
+              {"query"})},
       {kRead, "Shows up to 200 lines of an indexed file.",
        schema({{"library", library},
                {"path", text("as search_code shows it")},
@@ -112,13 +122,14 @@ CodeTools::CodeTools(const std::string& folder) : base_(folder) {
               {"library"})}};
 }
 
-CodeTools::Answered CodeTools::call(const std::string& name, const std::string& arguments) {
+CodeTools::Answered CodeTools::call(const std::string& name, const std::string& arguments,
+                                    Language language) {
   const std::lock_guard lock(mutex_);
   const std::optional<Json> json = parse_json(arguments);
   if (!json || !json->is_object()) return refused("the arguments are not a JSON object");
   const JsonReader given(*json);
   for (const Answering& tool : kTools) {
-    if (name == tool.name) return tool.answer(&base_, given);
+    if (name == tool.name) return tool.answer(&base_, given, language);
   }
   Answered none = refused("there is no tool \"" + printable(name.substr(0, 80)) +
                           "\"; there are search_code, read_code and list_code");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/candidate/language.h"
 #include "write/knowledge/knowledge_base.h"
 #include "write/model/chat.h"
 
@@ -26,8 +27,9 @@ class CodeTools {
     bool failed = false;   // the text explains why, for the model
     bool unknown = false;  // no such tool
   };
-  // `arguments`: JSON from a model; accepts any bytes.
-  Answered call(const std::string& name, const std::string& arguments);
+  // `arguments`: JSON from a model; accepts any bytes. `language`: the task's, which search
+  // prefers.
+  Answered call(const std::string& name, const std::string& arguments, Language language);
 
  private:
   std::mutex mutex_;

@@ -425,6 +425,7 @@ Told ModelProposer::ask(const Job& job, const std::string& text, int max_tokens)
   question.user = job.user;
   question.max_tokens = max_tokens;
   question.tools = &tools_;
+  question.language = wanted_dialect(job.about).language;
   const RunTools run_tools(job.about);
   question.run_tools = &run_tools;
   question.rounds = roles_.tool_rounds;

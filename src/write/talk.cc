@@ -27,7 +27,8 @@ void count(const Usage& usage, const std::optional<double>& cost, int attempts, 
 
 class Lookups {
  public:
-  Lookups(CodeTools* tools, const RunTools* run_tools) : tools_(tools), run_tools_(run_tools) {}
+  explicit Lookups(const Talk& talk)
+      : tools_(talk.tools), language_(talk.language), run_tools_(talk.run_tools) {}
 
   std::vector<ToolSpec> specs() const {
     std::vector<ToolSpec> all;
@@ -74,11 +75,12 @@ class Lookups {
     if (run_tools_ != nullptr && run_tools_->has(call.name)) {
       return run_tools_->call(call.name, call.arguments);
     }
-    if (tools_ != nullptr) return tools_->call(call.name, call.arguments);
+    if (tools_ != nullptr) return tools_->call(call.name, call.arguments, language_);
     return {"There is no such tool.", true, true};
   }
 
   CodeTools* tools_;
+  Language language_;
   const RunTools* run_tools_;
   std::set<std::pair<std::string, std::string>> asked_;
   std::size_t answered_ = 0;
@@ -92,7 +94,7 @@ Said talk(ChatClient& client, const Talk& question) {
   request.messages.push_back({Speaker::kUser, question.user, {}, {}});
   request.max_tokens = question.max_tokens;
   request.temperature = question.temperature;
-  Lookups lookups(question.tools, question.run_tools);
+  Lookups lookups(question);
   request.tools = lookups.specs();
   const bool tools = !request.tools.empty();
   CallOptions options;

@@ -19,6 +19,7 @@ struct Talk {
   int max_tokens = 16000;
   std::optional<double> temperature;    // none: the model's own
   CodeTools* tools = nullptr;           // null or without libraries: no tools are offered
+  Language language = Language::kCuda;  // the task's
   const RunTools* run_tools = nullptr;  // null: none
   int rounds = 8;                       // of look-ups; the model learns when they run out
   std::function<bool()> cancelled;

@@ -31,7 +31,7 @@ Result<ToolAnswer> search_code_tool(Desk& desk, const Json& arguments, Ticket&) 
   for (const Hit& hit : hits) {
     text += hit.library + " " + printable(hit.path) + ":" + std::to_string(hit.first) + "-" +
             std::to_string(hit.last);
-    if (!hit.symbol.empty()) text += "  " + hit.kind + " " + printable(hit.symbol);
+    if (!hit.symbol.empty()) text += "  " + hit.kind + " " + printable(full_name(hit));
     text += "\n";
     if (!hit.doc.empty()) text += "  " + clip(printable(hit.doc), 160) + "\n";
     int line = hit.excerpt_first;
@@ -44,6 +44,7 @@ Result<ToolAnswer> search_code_tool(Desk& desk, const Json& arguments, Ticket&) 
                     {"last", hit.last},
                     {"kind", hit.kind},
                     {"symbol", printable(hit.symbol)},
+                    {"scope", printable(hit.scope)},
                     {"signature", clip(printable(hit.signature), 200)},
                     {"doc", clip(printable(hit.doc), 160)}});
   }

@@ -34,7 +34,8 @@ struct Hit {
   int first = 0;
   int last = 0;
   std::string kind;
-  std::string symbol;
+  std::string symbol;     // of a block or a head: names that it declares
+  std::string scope;      // the type or function around it; "" = none
   std::string doc;        // one line
   std::string signature;  // one line
   double score = 0;       // comparable only within one answer
@@ -43,10 +44,18 @@ struct Hit {
   std::vector<std::string> copies;  // paths of near-copies folded into this hit
 };
 
+// With what is around it: "Pipeline::consumer_wait".
+inline std::string full_name(const Hit& hit) {
+  return hit.scope.empty() ? hit.symbol : hit.scope + "::" + hit.symbol;
+}
+
 struct SearchSettings {
   int limit = 10;  // at most 100
   bool one_per_file = true;
   bool excerpts = true;
+  // "c++", "cuda" or "python": files of the other family (C++ and CUDA are one) count less. "" =
+  // any.
+  std::string language;
 };
 
 struct CodeText {

@@ -49,6 +49,28 @@ bool is_current(Database* database) {
          std::to_string(kIndexVersion);
 }
 
+// Takes `language:cuda` out of a question.
+Result<void> take_language(std::string* query, SearchSettings* settings) {
+  constexpr std::string_view kMark = "language:";
+  std::string rest;
+  for (const std::string& word : words(*query)) {
+    if (word.compare(0, kMark.size(), kMark) != 0) {
+      rest += word + " ";
+      continue;
+    }
+    settings->language = word.substr(kMark.size());
+  }
+  *query = std::move(rest);
+  std::string& language = settings->language;
+  if (language == "cpp") language = "c++";
+  if (language.empty() || language == "c++" || language == "cuda" || language == "python") {
+    return {};
+  }
+  return fail(ErrorKind::kBadInput,
+              "\"" + printable(language) + "\" is not a language that search can prefer",
+              "use language:cpp, language:cuda or language:python");
+}
+
 void remove_files(const std::string& path) {
   for (const char* end : {"", "-journal", "-wal", "-shm"}) ::unlink((path + end).c_str());
 }
@@ -179,8 +201,11 @@ std::vector<Library> KnowledgeBase::list() {
 
 Result<std::vector<Hit>> KnowledgeBase::search_code(const std::string& query,
                                                     const std::string& library,
-                                                    const SearchSettings& settings) {
-  const Question question = read_question(query.substr(0, 2000));
+                                                    const SearchSettings& wanted) {
+  SearchSettings settings = wanted;
+  std::string words = query.substr(0, 2000);
+  KP_TRY(take_language(&words, &settings));
+  const Question question = read_question(words);
   if (question.concepts.empty()) {
     return fail(ErrorKind::kBadInput, "the question has no word to look for",
                 "name a function or type, or say in words what the code does");

@@ -38,7 +38,8 @@ class KnowledgeBase {
   Result<void> remove(const std::string& name);
   std::vector<Library> list();
 
-  // `library` "" = all. Best first.
+  // `library` "" = all. Best first. `language:cuda` (cpp, python) in the query overrides the
+  // settings' language.
   Result<std::vector<Hit>> search_code(const std::string& query, const std::string& library,
                                        const SearchSettings& settings);
   // Lines first..last of an indexed file; `last` 0 = to the end. At most 400 lines and 64 KiB.

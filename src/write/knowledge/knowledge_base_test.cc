@@ -54,6 +54,13 @@ class Knowledge : public ::testing::Test {
     write("README.md", "# Small\n\nA tree for tests.\n");
   }
 
+  std::string first_path(const std::string& words, const std::string& language) {
+    SearchSettings settings;
+    settings.language = language;
+    const auto hits = base_.search_code(words, "", settings);
+    return hits && !hits->empty() ? hits->at(0).path : "";
+  }
+
   TempDir state_;
   TempDir tree_;
   KnowledgeBase base_{state_.path()};
@@ -272,6 +279,40 @@ TEST_F(Knowledge, EmptyTreeAndDamagedIndex) {
   EXPECT_NE(over_all.error().message.find("damaged"), std::string::npos);
   EXPECT_NE(over_all.error().next.find("remove"), std::string::npos);
   EXPECT_TRUE(again.remove("broken"));
+}
+
+TEST_F(Knowledge, PrefersTheLanguageAskedFor) {
+  write("sort.py",
+        "def sort_rows(rows):\n    \"\"\"Sorts rows by weight.\"\"\"\n    return rows\n");
+  write("sort.cu", "// Sorts rows by weight.\nvoid sort_rows(int* rows) {\n  go(rows);\n}\n");
+  add();
+  EXPECT_EQ(first_path("sorts rows by weight", "python"), "sort.py");
+  EXPECT_EQ(first_path("sorts rows by weight", "cuda"), "sort.cu");
+  EXPECT_EQ(first_path("sorts rows by weight language:python", "cuda"), "sort.py");
+  EXPECT_EQ(first_path("language:cpp sorts rows by weight", ""), "sort.cu");
+  const auto none = base_.search_code("sorts language:cobol", "", {});
+  ASSERT_FALSE(none);
+  EXPECT_TRUE(contains(none.error().text(), "language:cuda"));
+}
+
+TEST_F(Knowledge, NamesWhatIsAroundAHitAndInABlock) {
+  fill();
+  write("names.hpp", "using FastTileType = int;\nusing SlowTileType = long;\n");
+  add();
+  EXPECT_EQ(full_name(search("producer_acquire").at(0)), "TilePipelineAsync::producer_acquire");
+  EXPECT_EQ(search("SlowTileType").at(0).symbol, "FastTileType, SlowTileType");
+}
+
+TEST_F(Knowledge, FoldsADefinitionCopiedToAnotherFile) {
+  const std::string body =
+      "void spread_rows(int* rows) {\n  first(rows);\n  second(rows);\n  third(rows);\n"
+      "  fourth(rows);\n  fifth(rows);\n  sixth(rows);\n}\n";
+  write("a.cu", body + "void one() {\n  alone(1);\n}\n");
+  write("b.cu", "int apples(int ripe);\nvoid pears() {\n  eat(2);\n  cook(3);\n}\n" + body);
+  add();
+  const auto hits = search("spread_rows");
+  ASSERT_EQ(hits.size(), 1u);
+  EXPECT_EQ(hits[0].copies.size(), 1u);
 }
 
 }  // namespace

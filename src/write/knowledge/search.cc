@@ -26,6 +26,11 @@ constexpr double kDeclared = 5;
 // Bonus for widely included files: among equals, they are the likely target.
 constexpr double kIncluded = 0.35;
 constexpr double kTextShare = 0.6;  // build scripts and the like
+// Files of another language than the one asked for.
+constexpr double kOtherLanguage = 0.4;
+// A shorter definition that equals another is no copy: too many look like it.
+constexpr int kLinesOfCopy = 6;
+constexpr int kNamesOfBlock = 4;
 // Sketches have this many parts; this many equal ones make a near-copy.
 constexpr double kShapeParts = 16;
 constexpr int kNearCopy = 14;
@@ -122,7 +127,7 @@ class Search {
         {
           Statement row = db_->prepare(
               "SELECT id FROM chunks WHERE file = ? AND first <= ? AND last >= ? "
-              "ORDER BY last - first LIMIT 1");
+              "ORDER BY kind = 'file', last - first LIMIT 1");
           row.bind(0, places[i].first).bind(1, places[i].second).bind(2, places[i].second);
           if (row.step() == SQLITE_ROW) id = row.integer(0);
         }
@@ -145,8 +150,37 @@ class Search {
     const auto defined = defined_.find(candidate->chunk);
     if (defined != defined_.end()) score += defined->second;
     score += kIncluded * std::log1p(static_cast<double>(row.integer(3)));
-    if (row.text(1) == "text") score *= kTextShare;
+    const std::string language = row.text(1);
+    if (language == "text") score *= kTextShare;
+    if (is_other_language(language)) score *= kOtherLanguage;
     candidate->score = candidate->hit.score = score;
+  }
+
+  // Pages and build scripts are of no family.
+  bool is_other_language(const std::string& language) const {
+    if (settings_.language.empty() || language == "text" || language == "markdown") return false;
+    return (language == "python") != (settings_.language == "python");
+  }
+
+  // What surrounds a hit, and what a block declares.
+  void name_surroundings(Ranked* candidate) {
+    Hit& hit = candidate->hit;
+    if (hit.kind != "block" && hit.kind != "file") {
+      Statement row = db_->prepare(
+          "SELECT symbol FROM chunks WHERE file = ? AND first <= ? AND last >= ? AND id != ? "
+          "AND kind IN ('type', 'function') ORDER BY last - first LIMIT 1");
+      row.bind(0, candidate->file).bind(1, std::int64_t{hit.first}).bind(2, std::int64_t{hit.last});
+      if (row.bind(3, candidate->chunk).step() == SQLITE_ROW) hit.scope = row.text(0);
+      return;
+    }
+    Statement rows = db_->prepare(
+        "SELECT DISTINCT name FROM symbols WHERE file = ? AND line BETWEEN ? AND ? "
+        "ORDER BY line LIMIT ?");
+    rows.bind(0, candidate->file).bind(1, std::int64_t{hit.first}).bind(2, std::int64_t{hit.last});
+    rows.bind(3, std::int64_t{kNamesOfBlock});
+    while (rows.step() == SQLITE_ROW) {
+      hit.symbol += (hit.symbol.empty() ? "" : ", ") + rows.text(0);
+    }
   }
 
   // Number of equal parts of two sketches.
@@ -167,7 +201,9 @@ class Search {
   // Whether a hit covers all of another; a near-copy is listed with it.
   static bool folds(Ranked* hit, const Ranked& other) {
     if (hit->file == other.file) return hit->fold == other.fold;
-    if (alike(hit->shape, other.shape) < kNearCopy) return false;
+    const bool copied = hit->fold == other.fold && hit->hit.symbol == other.hit.symbol &&
+                        hit->hit.last - hit->hit.first >= kLinesOfCopy;
+    if (!copied && alike(hit->shape, other.shape) < kNearCopy) return false;
     if (hit->hit.copies.size() < 10) hit->hit.copies.push_back(other.hit.path);
     return true;
   }
@@ -203,7 +239,10 @@ class Search {
       }
     }
     std::vector<Hit> hits;
-    for (Ranked* candidate : kept) hits.push_back(std::move(candidate->hit));
+    for (Ranked* candidate : kept) {
+      name_surroundings(candidate);
+      hits.push_back(std::move(candidate->hit));
+    }
     return hits;
   }
 
