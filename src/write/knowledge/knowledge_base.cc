@@ -12,7 +12,9 @@
 #include "base/sqlite.h"
 #include "base/state_dir.h"
 #include "base/text.h"
+#include "core/candidate/language.h"
 #include "write/knowledge/index.h"
+#include "write/knowledge/scan.h"
 #include "write/knowledge/scan_parts.h"
 #include "write/knowledge/search.h"
 #include "write/knowledge/tree.h"
@@ -62,9 +64,12 @@ Result<void> take_language(std::string* query, SearchSettings* settings) {
   }
   *query = std::move(rest);
   std::string& language = settings->language;
-  if (language == "cpp") language = "c++";
-  if (language.empty() || language == "c++" || language == "cuda" || language == "python") {
-    return {};
+  if (const auto row = language_from_name(language); row == Language::kCpp) {
+    language = std::string(source_kind_name(SourceKind::kCpp));
+  }
+  if (language.empty()) return {};
+  for (const SourceKind kind : {SourceKind::kCpp, SourceKind::kCuda, SourceKind::kPython}) {
+    if (language == source_kind_name(kind)) return {};
   }
   return fail(ErrorKind::kBadInput,
               "\"" + printable(language) + "\" is not a language that search can prefer",

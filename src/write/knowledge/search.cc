@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "write/knowledge/rank.h"
+#include "write/knowledge/scan.h"
 #include "write/knowledge/scan_parts.h"
 #include "write/knowledge/tokens.h"
 #include "write/knowledge/tree.h"
@@ -159,7 +160,8 @@ class Search {
   // Pages and build scripts are of no family.
   bool is_other_language(const std::string& language) const {
     if (settings_.language.empty() || language == "text" || language == "markdown") return false;
-    return (language == "python") != (settings_.language == "python");
+    const std::string_view python = source_kind_name(SourceKind::kPython);
+    return (language == python) != (settings_.language == python);
   }
 
   // What surrounds a hit, and what a block declares.
