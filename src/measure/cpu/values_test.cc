@@ -36,6 +36,26 @@ TEST(ValueTimes, ALateCallProvesNothing) {
   EXPECT_TRUE(times.slower(kOrderNs).empty());
 }
 
+// A processor that is slow for a while, and a probe's calls within that time.
+TEST(ValueTimes, AMachineThatSlowsDownProvesNothing) {
+  ValueTimes times;
+  for (int i = 0; i < 100; ++i) times.add_given(kOrderNs + 50e3);
+  for (int i = 0; i < 6; ++i) {
+    for (int k = 0; k < 3; ++k) times.add_given(kOrderNs + 80e3);
+    times.add_probe(DrawKind::kCentred, kOrderNs + 82e3);
+    for (int k = 0; k < 3; ++k) times.add_given(kOrderNs + 80e3);
+  }
+  for (int i = 0; i < 100; ++i) times.add_given(kOrderNs + 50e3);
+  EXPECT_TRUE(times.slower(kOrderNs).empty());
+  // One that is slower than its neighbours each time is.
+  for (int i = 0; i < 6; ++i) {
+    times.add_given(kOrderNs + (i % 2 == 0 ? 50e3 : 80e3));
+    times.add_probe(DrawKind::kTiny, kOrderNs + 160e3);
+  }
+  ASSERT_EQ(times.slower(kOrderNs).size(), 1u);
+  EXPECT_EQ(times.slower(kOrderNs)[0].kind, DrawKind::kTiny);
+}
+
 TEST(ValueTimes, ShortCallsDifferByWhatTheirOrdersTake) {
   ValueTimes times;
   times.add_given(kOrderNs + 500);

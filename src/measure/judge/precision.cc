@@ -86,7 +86,7 @@ void judge_dense(const NormError& error, const std::string& where, std::vector<I
 void judge_sparse(const NormError& error, const std::string& where, std::vector<Imprecision>* all) {
   const bool dim = error.kind == DrawKind::kDimSums;  // whose sums are rounded all along
   const double nudged = with_sums(error.nudged, dim ? error.length : 0).norm;
-  const double allowed = std::max(kNormFloor, kNormRoom * nudged);
+  const double allowed = std::max(kNormFloor, (dim ? kDimRoom : kNormRoom) * nudged);
   if (error.got.norm > allowed) {
     all->push_back({Imprecision::Kind::kRejected,
                     "the products in " + error.tensor + " err by " + number(error.got.norm, 3) +

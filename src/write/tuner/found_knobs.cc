@@ -214,8 +214,8 @@ class Finder {
   }
 
   // The numbers of threads at launches: kernel<<<grid, 256>>>, dim3 block(16, 16), and the third
-  // argument of KP_LAUNCH. Every equal number of the source goes with them, and the one below it,
-  // as in (n + 255) / 256.
+  // argument of KP_LAUNCH. Every equal number of the source goes with them, the one below it, as in
+  // (n + 255) / 256, and its half, with which a reduction begins.
   void block_sizes() {
     std::set<long long> numbers;
     bool square = false;
@@ -234,11 +234,16 @@ class Finder {
       const long long least = square ? kLeastLiteral : kWarp;
       if (number < least || number > most || site_.sizes.contains(number)) continue;
       std::string knob = free_name("BLOCK");
-      for (const CToken& token : tokens_) {
+      for (std::size_t i = 0; i < tokens_.size(); ++i) {
+        const CToken& token = tokens_[i];
         const auto value = integer(token);
         if (value == number) edits_.push_back({token.at, token.text.size(), knob});
         if (value == number - 1) {
           edits_.push_back({token.at, token.text.size(), "(" + knob + " - 1)"});
+        }
+        const bool set = i > 0 && sign(tokens_[i - 1], "=");  // int k = 128
+        if (set && !square && number > kWarp && value == number / 2) {
+          edits_.push_back({token.at, token.text.size(), "(" + knob + " / 2)"});
         }
       }
       declare(knob, listed(around(number, least, most)), "block-size", std::to_string(number),

@@ -80,7 +80,9 @@ TEST(FoundKnobs, BlocksAtLaunchesGoWithTheirNumbers) {
       "__global__ void add(const float* x, float* y) {\n"
       "  __shared__ float part[256];\n"
       "  const int i = blockIdx.x * 256 + threadIdx.x;\n"
-      "  if (i < N) y[i] = x[i];\n"
+      "  if (i < N) part[threadIdx.x] = x[i];\n"
+      "  for (int k = 128; k > 0; k /= 2) part[threadIdx.x] += part[(threadIdx.x + k) % 256];\n"
+      "  y[i] = part[0];\n"
       "}\n"
       "extern \"C\" void launch(const Args& args, cudaStream_t stream) {\n"
       "  add<<<(N + 255) / 256, 256, 0, stream>>>(args.x, args.y);\n"
@@ -90,9 +92,11 @@ TEST(FoundKnobs, BlocksAtLaunchesGoWithTheirNumbers) {
   EXPECT_EQ(values(*some, "BLOCK"), (Values{"64", "128", "256", "512", "1024"}));
   EXPECT_TRUE(contains(some->source, "<<<(N + (BLOCK - 1)) / BLOCK, BLOCK, 0, stream>>>"));
   EXPECT_TRUE(contains(some->source, "part[BLOCK]"));
+  EXPECT_TRUE(contains(some->source, "k = (BLOCK / 2); k > 0; k /= 2"));
   KnobSite site;
   site.sizes = {256};
-  EXPECT_FALSE(found(source, Language::kCuda, site)) << "256 may be the problem's";
+  EXPECT_FALSE(found(source, Language::kCuda, site)->values.contains("BLOCK"))
+      << "256 may be the problem's";
 }
 
 TEST(FoundKnobs, SquareBlocksStayWithinABlocksThreads) {
