@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a diagnosis is worth to a writer: one step from the same parents, with different feedback.
 
-    bench/ablation.py draw --kernelbench CHECKOUT --count 16            # the tasks, by a rule
-    bench/ablation.py begin DIR --kernelbench CHECKOUT --count 16       # GPU: a run of each task
-    bench/ablation.py ask DIR first                                     # requests for first kernels
-    bench/ablation.py parents DIR                                       # GPU: judges them, a run of each parent
-    bench/ablation.py ask DIR step                                      # requests of each arm
-    bench/ablation.py judge DIR --output results/ablation.jsonl         # GPU: candidates against their parents
-    bench/ablation.py table results/ablation.jsonl
+    bench/ablation/ablation.py draw --kernelbench CHECKOUT --count 18            # the tasks, by a rule
+    bench/ablation/ablation.py begin DIR --kernelbench CHECKOUT --count 18       # GPU: a run of each task
+    bench/ablation/ablation.py restore DIR                                       # or those of starts.tar.xz
+    bench/ablation/ablation.py ask DIR first                                     # requests for first kernels
+    bench/ablation/ablation.py parents DIR                                       # GPU: judges them, a run of each parent
+    bench/ablation/ablation.py ask DIR step                                      # requests of each arm
+    bench/ablation/ablation.py judge DIR --output results/ablation.jsonl         # GPU: candidates against their parents
+    bench/ablation/ablation.py table results/ablation.jsonl
 
 `draw` leaves out degenerate tasks (src/suite/degenerate.csv, bench/kernelbench/eager.csv) and those of
 results/kernelbench, and takes the first --count of each level in the order of the SHA-256 of
@@ -18,6 +19,9 @@ of its ceiling. Each candidate of a step is timed in turn with its parent; a fai
 since a search would keep the parent. `table` gives for each arm the geometric mean of the parents'
 better candidate (not below 1x), and for two arms the ratio over the parents that both have, with a
 percentile bootstrap interval.
+
+starts.tar.xz has the runs that `begin` made of 36 tasks on an H200 (levels 1 and 2, 18 of each, seed
+1; several at a time, so their times are rough). Nothing was written or measured from them yet.
 """
 
 import argparse
@@ -34,7 +38,8 @@ import subprocess
 import sys
 import tarfile
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
 ARMS = ("none", "raw", "diagnosed")
 PARENT_SHARES = (0.05, 0.85)
 
@@ -98,6 +103,22 @@ def begin(options):
                           "--feedback", "none", "--profile", "off", *options.extra)
         print(f"{name}: {wrong or 'begun'}", flush=True)
     side_by_side(options, one, draw(options))
+
+
+def restore(options):
+    with tarfile.open(os.path.join(HERE, "starts.tar.xz")) as archive:
+        for member in archive:
+            name = member.name.removesuffix(".jsonl")
+            folder = os.path.join(options.folder, name)
+            os.makedirs(folder)
+            text = archive.extractfile(member).read().decode()
+            with open(os.path.join(folder, "task.py"), "w", encoding="utf-8") as file:
+                file.write(json.loads(text.split("\n", 1)[0])["run"]["task"]["module"]["source"])
+            recorded = os.path.join(folder, "first.jsonl")
+            with open(recorded, "w", encoding="utf-8") as file:
+                file.write(text)
+            _, wrong = call(options, "pack", recorded, os.path.join(folder, "first"))
+            print(f"{name}: {wrong or 'restored'}", flush=True)
 
 
 def folders(options):
@@ -267,7 +288,7 @@ def table(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("draw", "begin", "ask", "parents", "judge", "table"):
+    for name in ("draw", "begin", "restore", "ask", "parents", "judge", "table"):
         verb = verbs.add_parser(name)
         if name == "table":
             verb.add_argument("rows")
@@ -280,7 +301,7 @@ def main():
         if name in ("draw", "begin"):
             verb.add_argument("--kernelbench", required=True, help="a checkout")
             verb.add_argument("--levels", default="1,2")
-            verb.add_argument("--count", type=int, default=16, help="tasks of each level")
+            verb.add_argument("--count", type=int, default=18, help="tasks of each level")
             verb.add_argument("--seed", type=int, default=1)
         if name == "ask":
             verb.add_argument("stage", choices=("first", "step"))
@@ -291,7 +312,7 @@ def main():
         for name, path in draw(options):
             print(name, os.path.basename(path))
         return
-    {"begin": begin, "ask": ask, "parents": parents, "judge": judge, "table": table}[options.verb](options)
+    {"begin": begin, "restore": restore, "ask": ask, "parents": parents, "judge": judge, "table": table}[options.verb](options)
 
 
 if __name__ == "__main__":
