@@ -233,6 +233,7 @@ class Finder {
       const long long most = square ? kWarp : kMostThreads;
       const long long least = square ? kLeastLiteral : kWarp;
       if (number < least || number > most || site_.sizes.contains(number)) continue;
+      if (!square && number == kWarp) continue;  // 32 means a warp's lanes elsewhere
       std::string knob = free_name("BLOCK");
       for (std::size_t i = 0; i < tokens_.size(); ++i) {
         const CToken& token = tokens_[i];
@@ -286,6 +287,7 @@ class Finder {
     }
     for (const CToken& token : argument) {
       if (const auto side = integer(token)) sides.push_back(*side);
+      if (sign(token, "*") || sign(token, "+") || sign(token, "/")) return {};  // computed
     }
     return sides;
   }

@@ -112,6 +112,18 @@ TEST(FoundKnobs, SquareBlocksStayWithinABlocksThreads) {
   EXPECT_TRUE(contains(some->source, "a[BLOCK][BLOCK]"));
 }
 
+TEST(FoundKnobs, AWarpIsNoBlock) {
+  const auto some = found(
+      "#define WARPS_PER_BLOCK 4\n__global__ void k(float* y) { y[threadIdx.x % 32] = 0; }\n"
+      "void launch(const Args& args, cudaStream_t stream) {\n"
+      "  k<<<N / WARPS_PER_BLOCK, 32 * WARPS_PER_BLOCK, 0, stream>>>(args.y);\n"
+      "  k<<<N, 32, 0, stream>>>(args.y);\n}\n",
+      Language::kCuda);
+  ASSERT_TRUE(some);
+  EXPECT_EQ(values(*some, "WARPS_PER_BLOCK"), (Values{"1", "2", "4", "8", "16"}));
+  EXPECT_EQ(some->values.size(), 1u) << some->source;
+}
+
 TEST(FoundKnobs, PlanFormAndGivenUnrolling) {
   const auto some = found(
       "#include \"task.h\"\n"

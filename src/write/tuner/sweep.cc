@@ -96,9 +96,10 @@ Result<std::size_t> sweep_size(const std::vector<Knob>& knobs) {
     }
   }
   if (knobs.empty()) {
-    return fail(ErrorKind::kBadInput, "this kernel declares no knobs to sweep",
-                "add lines such as `// @knob TILE 16 32 64` (docs/task-format.md), or use another "
-                "--proposer");
+    return fail(
+        ErrorKind::kBadInput, "this kernel declares no knobs to sweep",
+        "add lines such as `// @knob TILE 16 32 64` (docs/task-format.md), or leave --proposer "
+        "out: the tuner finds knobs in the text");
   }
   return size;
 }

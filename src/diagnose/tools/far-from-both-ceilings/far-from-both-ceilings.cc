@@ -19,9 +19,10 @@ using Prescriptions = std::vector<Prescription>;
 Prescriptions memory_advice(bool gpu) {
   Prescriptions advice = {
       {"passes",
-       "Read the input only once: fuse the passes (online softmax, one-pass mean and variance), or "
-       "keep a row in registers or cache between passes.",
-       "the row is too long to keep and a one-pass form loses too much precision"},
+       "Read each input only once: fuse the passes over it (a running maximum, sum or mean instead "
+       "of "
+       "a pass of its own), or keep it in registers or cache between them.",
+       "it is too large to keep and a one-pass form loses too much precision"},
       {"unroll",
        "Keep more independent loads in flight: handle several elements per iteration and load all "
        "of them before the first use.",
@@ -34,9 +35,9 @@ Prescriptions memory_advice(bool gpu) {
     advice.push_back({"block-size", "Change the threads per block so that more warps are resident.",
                       "the block already covers exactly one row"});
     advice.push_back(
-        {"grid-size", "Give each block more or fewer rows so that all SMs stay busy.", ""});
+        {"grid-size", "Give each block more or less work so that all SMs stay busy.", ""});
   } else {
-    advice.push_back({"threads", "Distribute the rows over all hardware threads.",
+    advice.push_back({"threads", "Distribute the work over all hardware threads.",
                       "the call takes less time than starting the threads"});
   }
   return advice;
