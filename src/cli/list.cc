@@ -7,7 +7,7 @@
 #include "core/machine/ceiling_json.h"
 #include "report/view.h"
 #include "run/store/store.h"
-#include "serve/web/runs.h"
+#include "serve/runs/runs.h"
 
 namespace kernelpro {
 

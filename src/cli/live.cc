@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/state_dir.h"
 #include "base/text.h"
-#include "serve/web/runs.h"
+#include "serve/runs/runs.h"
 
 extern char** environ;
 

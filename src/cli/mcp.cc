@@ -18,7 +18,8 @@ constexpr OptionSpec kMcpOptions[] = {
     kServedRecord};
 
 int run_mcp(const Options& options) {
-  const DeskSettings settings = read_desk_settings(options);
+  DeskSettings settings = read_desk_settings(options);
+  settings.trusted = true;  // whoever starts this program can do all of it anyway
   if (::isatty(STDIN_FILENO) != 0) {
     std::fprintf(stderr,
                  "This is an MCP server on standard input and output, waiting for a client.\n  "

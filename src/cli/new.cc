@@ -23,17 +23,6 @@ std::string stem(const std::string& file) {
   return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
 }
 
-std::string task_name(const std::string& text) {
-  std::string name;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '_' || c == '-' || c == '.';
-    name += plain ? c : '_';
-  }
-  while (!name.empty() && (name[0] == '.' || name[0] == '-')) name.erase(0, 1);
-  return name.empty() ? "task" : name.substr(0, 60);
-}
-
 // Throws Fatal, with the command to use instead, when `file` needs no new task.
 void refuse_task(const std::string& file) {
   if (is_dir(file) && exists(join(file, "task.toml"))) {

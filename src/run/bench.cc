@@ -342,8 +342,12 @@ Result<std::optional<Evaluation>> Bench::confirm_one(const Known& finalist, cons
   return std::move(measured.evaluation);
 }
 
-Result<void> Bench::confirm(const Tell& tell, RunResult* result) {
-  const History finalists = ledger_.finalists();
+Result<void> Bench::confirm(const Tell& tell, RunResult* result, std::int64_t first) {
+  History finalists = ledger_.finalists();
+  if (const KnownPtr preferred = ledger_.find(first)) {
+    std::erase(finalists, preferred);
+    finalists.insert(finalists.begin(), preferred);
+  }
   if (finalists.empty()) {
     result->best = 0;
     return {};

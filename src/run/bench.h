@@ -83,9 +83,10 @@ class Bench {
   // Measures each finalist against the start in fresh processes; the fastest wins. If none holds
   // up, tries earlier bests, latest first. Then measures the winner on held-out cases
   // (run/store/held_out.h). Writes to the store and to `result`, and calls `tell` for each.
-  // `result->stopped_by` becomes "interrupted" when `stop` returns true.
+  // `result->stopped_by` becomes "interrupted" when `stop` returns true. `first`: a candidate to
+  // measure before the finalists; 0: none.
   using Tell = std::function<void(Event, const Known&, const std::string&)>;
-  Result<void> confirm(const Tell& tell, RunResult* result);
+  Result<void> confirm(const Tell& tell, RunResult* result, std::int64_t first = 0);
 
   // Continues with another station of the same task; null: none for now.
   void set_station(Station* station) { parts_.station = station; }

@@ -50,10 +50,13 @@ Result<TargetKind> choose_target(const Host& host, const Task* task, const std::
 }
 
 std::string new_run_directory(const Task& task, TargetKind target, const std::string& folder) {
+  return new_run_directory(safe_name(task.name) + "-" + std::string(target_name(target)), folder);
+}
+
+std::string new_run_directory(const std::string& name, const std::string& folder) {
   std::string stamp = utc_now();
   std::erase_if(stamp, [](char c) { return c == ':' || c == '-'; });
-  const std::string base =
-      join(folder, safe_name(task.name) + "-" + std::string(target_name(target)) + "-" + stamp);
+  const std::string base = join(folder, safe_name(name) + "-" + stamp);
   static_cast<void>(make_dirs(folder));
   std::string directory = base;
   for (int i = 2; ::mkdir(directory.c_str(), 0777) != 0 && errno == EEXIST; ++i) {

@@ -20,6 +20,8 @@ Result<TargetKind> choose_target(const Host& host, const Task* task, const std::
 // why.
 std::string new_run_directory(const Task& task, TargetKind target,
                               const std::string& folder = "runs");
+// The same where the task is not open: FOLDER/<name>-<UTC time>.
+std::string new_run_directory(const std::string& name, const std::string& folder);
 // Removes it again if the run left nothing in it.
 void drop_run_directory(const std::string& directory);
 

@@ -124,6 +124,7 @@ Result<std::optional<Sitting::Evaluated>> Sitting::put(Candidate candidate) {
   diagnose_anew();
   rows_.push_back(row);
   best_ = best != nullptr ? best->id : 0;
+  if (row->better) preferred_ = 0;
   baseline_ = baseline != nullptr ? baseline->id : 0;
   return Evaluated{row, false, verdict->note, 1000 * (bench_->outside_s() - before)};
 }
@@ -175,7 +176,16 @@ Result<std::optional<Sitting::Evaluated>> Sitting::evaluate(const Given& given,
 
 Result<std::optional<Evaluation>> Sitting::compare(const Row& a, const Row& b, const Phase& phase) {
   const auto work = [&] { return bench_->duel(a.known.candidate, b.known.candidate); };
-  return with_station(phase, work);
+  Result<std::optional<Evaluation>> duel = with_station(phase, work);
+  const Correct* correct = duel && *duel ? (*duel)->correct() : nullptr;
+  if (correct == nullptr || !correct->versus) return duel;
+  const RowPtr held = best();
+  const bool first = correct->versus->low > 1 && held != nullptr && held->known.id == b.known.id;
+  const bool second = correct->versus->high < 1 && held != nullptr && held->known.id == a.known.id;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (first) preferred_ = a.known.id;
+  if (second) preferred_ = b.known.id;
+  return duel;
 }
 
 Result<std::optional<RunResult>> Sitting::finish(const Phase& phase) {
@@ -191,7 +201,7 @@ Result<std::optional<RunResult>> Sitting::finish(const Phase& phase) {
       if (phase_)
         phase_("candidate " + std::to_string(known.id) + " " + std::string(event_name(event)));
     };
-    KP_TRY(bench_->confirm(tell, &result));
+    KP_TRY(bench_->confirm(tell, &result, preferred_));
     return std::optional<RunResult>(std::move(result));
   };
   return with_station(phase, work);
@@ -213,7 +223,7 @@ Sitting::RowPtr Sitting::row(std::int64_t id) const {
 Sitting::RowPtr Sitting::best() const {
   const std::int64_t id = [this] {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return best_;
+    return preferred_ != 0 ? preferred_ : best_;
   }();
   return row(id);
 }

@@ -58,8 +58,9 @@ class Sitting {
   // with kBadInput on faulty knobs or an unknown parent, before anything runs.
   Result<std::optional<Evaluated>> evaluate(const Given& given, const Phase& phase);
 
-  // Times two evaluated candidates in alternation on the same inputs; nullopt: cancelled.
-  // REQUIRES: both are correct, and they differ.
+  // Times two evaluated candidates in alternation on the same inputs; nullopt: cancelled. A clear
+  // winner over the best becomes the best, until an evaluation finds a better one; the store does
+  // not know, but `finish` confirms it first. REQUIRES: both are correct, and they differ.
   Result<std::optional<Evaluation>> compare(const Row& a, const Row& b, const Phase& phase);
 
   // Confirms the best against the start in fresh processes and stores the result; `best` 0: none
@@ -105,6 +106,7 @@ class Sitting {
   mutable std::mutex mutex_;  // guards what follows
   std::vector<RowPtr> rows_;
   std::int64_t best_ = 0;
+  std::int64_t preferred_ = 0;  // over best_, by a comparison; 0: none
   std::int64_t baseline_ = 0;
   int revisions_ = 0;  // the bench's, when rows_ were diagnosed
 };

@@ -87,6 +87,30 @@ TEST(Sitting, StoresWhatTheLoopWouldStore) {
   EXPECT_EQ((*(*store)->confirmation())->best, 2);
 }
 
+// Two that an evaluation could not tell apart: what a comparison finds counts.
+TEST(Sitting, TheBestFollowsAComparison) {
+  FakeSettings fake;
+  double factor = 1;
+  fake.factor = [&] { return factor; };
+  Opened opened(fake);
+  Sitting& sitting = *opened.sitting;
+  ASSERT_TRUE(sitting.evaluate(given({{"V", "16"}}), nullptr));
+  factor = 4;
+  ASSERT_TRUE(sitting.evaluate(given({{"V", "8"}}), nullptr));
+  const std::int64_t before = sitting.best()->known.id;
+  ASSERT_NE(before, 3);
+  factor = 1;
+  const auto duel = sitting.compare(*sitting.row(3), *sitting.row(before), nullptr);
+  ASSERT_TRUE(duel && *duel);
+  ASSERT_GT((*duel)->correct()->versus->low, 1);
+  EXPECT_EQ(sitting.best()->known.id, 3);
+  const auto done = sitting.finish(nullptr);
+  ASSERT_TRUE(done && *done);
+  EXPECT_EQ((*done)->best, 3);
+  ASSERT_TRUE(sitting.evaluate(given({{"V", "4"}}), nullptr));
+  EXPECT_EQ(sitting.best()->known.id, 3);
+}
+
 TEST(Sitting, TheTargetStaysPrepared) {
   Opened opened;
   ASSERT_TRUE(opened.sitting->evaluate(given({{"V", "8"}}), nullptr));

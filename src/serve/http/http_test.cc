@@ -127,6 +127,26 @@ class HttpServed : public ::testing::Test {
   int port_ = 0;
 };
 
+// Whoever holds the token may run kernels, which are confined, and read tasks: nothing else.
+TEST_F(HttpServed, ClientsElsewhereReadNoOtherFilesAndRunNoPrograms) {
+  const std::string session_line = session();
+  const auto call = [&](int id, const std::string& tool, const Json& arguments) {
+    return ask({.more = session_line,
+                .body = message(id, "tools/call", {{"name", tool}, {"arguments", arguments}})});
+  };
+  const std::string report = std::string(KERNELPRO_SOURCE_DIR) +
+                             "/src/profile/import/testdata/fuzz_ncu_details/details.txt";
+  for (const std::string& path : {report, std::string("../../README.md")}) {
+    const std::string read = call(2, "diagnose_file", {{"path", path}});
+    EXPECT_TRUE(contains(read, "only files below the folders of this server")) << read;
+  }
+  const std::string program = call(3, "diagnose_program", {{"command", {"/bin/true"}}});
+  EXPECT_TRUE(contains(program, "there is no tool diagnose_program")) << program;
+  const std::string listed =
+      ask({.more = session_line, .body = message(4, "tools/list", Json::object())});
+  EXPECT_TRUE(contains(listed, "diagnose_file") && !contains(listed, "diagnose_program"));
+}
+
 TEST_F(HttpServed, RefusesStrangers) {
   const std::string ping = message(1, "ping", Json::object());
   EXPECT_EQ(status({.token = "", .body = ping}), 401);

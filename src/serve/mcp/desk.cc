@@ -79,7 +79,7 @@ struct TaskSearch {
 }  // namespace
 
 Desk::Desk(DeskSettings settings)
-    : settings_(std::move(settings)), knowledge_(knowledge_folder()) {}
+    : settings_(std::move(settings)), runners_(settings_.runs), knowledge_(knowledge_folder()) {}
 
 std::vector<TaskEntry> Desk::tasks() const {
   std::vector<TaskEntry> tasks;
@@ -118,6 +118,58 @@ Result<std::string> Desk::find_task(const std::string& name) const {
       names.empty()
           ? "this server found no tasks at start: start it with a folder that contains tasks"
           : "list_tasks names them: " + join_text(names, ", "));
+}
+
+Result<std::string> Desk::find_file(const std::string& name) const {
+  for (const std::string& given : settings_.roots) {
+    const std::string root = canonical(given);
+    const std::string path = canonical(name.starts_with('/') ? name : join(root, name));
+    if ((settings_.trusted || within(path, root)) && exists(path)) return path;
+  }
+  return fail(ErrorKind::kBadInput, "there is no file " + clip(printable(name), 200),
+              settings_.trusted
+                  ? "give its absolute path, or one from " + absolute(settings_.roots.front())
+                  : "only files below the folders of this server can be read");
+}
+
+Result<std::string> Desk::task_folder(const std::string& name, bool* again) {
+  const std::string root = canonical(settings_.roots.front());
+  if (!is_dir(root) || is_task_folder(root)) {
+    return fail(ErrorKind::kBadInput, "this server serves the task " + root + " alone",
+                "start it with a folder for tasks: kernelpro mcp DIR");
+  }
+  std::string path = join(root, name);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  *again = made_.contains(path);
+  if (!*again && exists(path)) {
+    return fail(ErrorKind::kBadInput, path + " exists already",
+                "choose another name; tasks of others are not changed here");
+  }
+  made_.insert(path);
+  return path;
+}
+
+void Desk::add_options(const TaskChoice& choice, std::vector<std::string>* arguments) const {
+  const auto put = [&](const std::string& option, const std::string& value) {
+    if (!value.empty()) arguments->insert(arguments->end(), {option, value});
+  };
+  if (choice.target.empty()) put("--target", settings_.target);
+  put("--gpu", settings_.gpu);
+  put("--python", settings_.python);
+  for (const std::string& each : settings_.stations) put("--station", each);
+  for (const std::string& each : settings_.include_dirs) put("--include", each);
+  put("--profile", std::string(counter_set_name(settings_.counters)));
+  put("--timeout", number(settings_.timeout_s));
+  if (settings_.record.empty()) arguments->push_back("--no-record");
+}
+
+void Desk::cool() {
+  std::vector<std::shared_ptr<Sitting>> all;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all.assign(recent_.begin(), recent_.end());
+  }
+  for (const auto& each : all) each->cool();
 }
 
 Result<Desk::Key> Desk::key_of(const TaskChoice& choice) const {

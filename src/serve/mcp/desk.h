@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "measure/remote/stations.h"
 #include "run/sitting.h"
 #include "serve/mcp/jobs.h"
+#include "serve/mcp/runners.h"
 #include "task/open/open_task.h"
 #include "write/knowledge/knowledge_base.h"
 
@@ -31,6 +33,9 @@ struct DeskSettings {
   std::string record;                     // file with the outcomes of findings; "" = none
   std::string facts;                      // the user's memory (run/store/fact_file.h); "" = none
   std::vector<std::string> include_dirs;  // of header libraries
+  // The clients are the user of this machine: they may name files outside of the roots, and have
+  // programs run.
+  bool trusted = false;
   double timeout_s = 30;
   CounterSet counters = CounterSet::kFull;
 };
@@ -65,6 +70,19 @@ class Desk {
   // The existing run for this choice; for an empty task, the most recently used. Any thread.
   Result<std::shared_ptr<Sitting>> begun(const TaskChoice& choice) const;
 
+  // The path of a file that a client names: within the roots, unless it is trusted.
+  Result<std::string> find_file(const std::string& name) const;
+  // The folder for a new task, below the first root; not made yet. `again`: clients of this server
+  // made it before. Fails with kBadInput if others did.
+  Result<std::string> task_folder(const std::string& name, bool* again);
+
+  Runners& runners() { return runners_; }
+  // Adds the options with which a search measures as this server does.
+  void add_options(const TaskChoice& choice, std::vector<std::string>* arguments) const;
+  // Releases every prepared target. Call on the evaluation thread.
+  void cool();
+
+  const DeskSettings& settings() const { return settings_; }
   // Use on the look-up thread.
   KnowledgeBase& knowledge() { return knowledge_; }
 
@@ -81,12 +99,14 @@ class Desk {
   void make_room(const Sitting* next);
 
   const DeskSettings settings_;
+  Runners runners_;
   KnowledgeBase knowledge_;
   std::map<Key, std::pair<Task, TargetKind>> read_;  // look-up thread only
 
   mutable std::mutex mutex_;  // guards the members below
   std::map<Key, std::shared_ptr<Sitting>> runs_;
   std::list<std::shared_ptr<Sitting>> recent_;  // most recently used first
+  std::set<std::string> made_;                  // folders of tasks that clients made
 };
 
 }  // namespace kernelpro

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Job scheduling: one lane evaluates one candidate at a time, so that nothing disturbs a timing;
-// the other answers look-ups in the meantime. Each lane is a thread that runs its jobs in order.
+// the others answer look-ups in the meantime, and wait for news. Each lane is a thread that runs
+// its jobs in order.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,8 @@
 
 namespace kernelpro {
 
-enum class Lane { kLookUp, kRunKernels };
+enum class Lane { kLookUp, kRunKernels, kWait };
+inline constexpr int kLanes = 3;
 
 // A job's handle, shared by its submitter and the work itself. Any thread.
 class Ticket {
@@ -69,7 +71,7 @@ class Jobs {
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  Queue queues_[2];
+  Queue queues_[kLanes];
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };

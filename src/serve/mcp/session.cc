@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "serve/mcp/resources.h"
 #include "serve/mcp/tools.h"
 
 namespace kernelpro {
@@ -25,7 +26,8 @@ constexpr const char* kInstructions =
     "a kernel and evaluate it. Each result says whether the kernel is correct, how fast it is "
     "against the start and the best so far, and what limits it: apply what the first finding "
     "prescribes, and evaluate again. search_code finds existing code to learn from. finish "
-    "confirms the best kernel and writes its files.";
+    "confirms the best kernel and writes its files. Without a task, make_task turns code into one, "
+    "and diagnose_file reads a saved profile or binary. optimize searches by itself: follow it.";
 
 // Collects the answers of a batch and sends them together after the last one.
 class BatchOutlet : public Outlet {
@@ -89,6 +91,9 @@ void McpSession::handle(const RpcMessage& message, const std::shared_ptr<Outlet>
   if (message.kind == RpcMessage::Kind::kResponse) return;  // we send no requests
   if (message.kind == RpcMessage::Kind::kNotification) return notified(message);
   if (message.method == "tools/call") return call(message, outlet);
+  if (message.method == "resources/list" || message.method == "resources/read") {
+    return look_up(message, outlet);
+  }
   outlet->send(answer(message));
 }
 
@@ -100,15 +105,18 @@ Json McpSession::answer(const RpcMessage& request) {
     const std::lock_guard<std::mutex> lock(mutex_);
     version = version_;
   }
-  if (request.method == "tools/list" && !version.empty()) {
-    return rpc_result(request.id, {{"tools", tools_json(version)}});
-  }
-  if (request.method == "tools/list") {
+  const bool templates = request.method == "resources/templates/list";
+  if ((templates || request.method == "tools/list") && version.empty()) {
     return rpc_error(request.id, kRpcInvalidRequest, "the first request must be initialize");
+  }
+  if (templates) return rpc_result(request.id, resource_templates_json());
+  if (request.method == "tools/list") {
+    return rpc_result(request.id, {{"tools", tools_json(version, desk_.settings().trusted)}});
   }
   return rpc_error(request.id, kRpcMethodNotFound,
                    "there is no method " + clip(printable(request.method), 100) +
-                       "; this server has tools/list and tools/call");
+                       "; this server has tools/list, tools/call, resources/list, resources/read "
+                       "and resources/templates/list");
 }
 
 Json McpSession::initialize(const RpcMessage& request) {
@@ -121,7 +129,9 @@ Json McpSession::initialize(const RpcMessage& request) {
   return rpc_result(
       request.id,
       {{"protocolVersion", version_},
-       {"capabilities", {{"tools", {{"listChanged", false}}}}},
+       {"capabilities",
+        {{"tools", {{"listChanged", false}}},
+         {"resources", {{"listChanged", false}, {"subscribe", false}}}}},
        {"serverInfo",
         {{"name", "kernelpro"}, {"title", "KernelPro"}, {"version", KERNELPRO_VERSION}}},
        {"instructions", kInstructions}});
@@ -130,7 +140,40 @@ Json McpSession::initialize(const RpcMessage& request) {
 void McpSession::call(const RpcMessage& request, const std::shared_ptr<Outlet>& outlet) {
   const JsonReader params(request.params);
   const std::string name = params.text("name");
-  const McpTool* tool = find_mcp_tool(name);
+  const McpTool* tool = find_mcp_tool(name, desk_.settings().trusted);
+  if (tool == nullptr) {
+    return outlet->send(rpc_error(
+        request.id, kRpcInvalidParams,
+        "there is no tool " + clip(printable(name), 100) + "; tools/list names them all"));
+  }
+  submit(request, outlet, tool->lane,
+         [tool, id = request.id, arguments = params.object("arguments")](McpSession& self,
+                                                                         Ticket& ticket) {
+           const Result<ToolAnswer> answer = call_tool(*tool, self.desk_, arguments, ticket);
+           bool structured = false;
+           {
+             const std::lock_guard<std::mutex> lock(self.mutex_);
+             structured = self.version_ >= kProtocolVersions[2];
+           }
+           return rpc_result(id, tool_result(answer, structured));
+         });
+}
+
+void McpSession::look_up(const RpcMessage& request, const std::shared_ptr<Outlet>& outlet) {
+  submit(request, outlet, Lane::kLookUp, [request](McpSession& self, Ticket&) {
+    const JsonReader params(request.params);
+    const std::string& folder = self.desk_.settings().runs;
+    if (request.method == "resources/list") {
+      return rpc_result(request.id, resources_json(folder, params.text("cursor")));
+    }
+    auto read = read_resource(folder, params.text("uri"));
+    return read ? rpc_result(request.id, std::move(*read))
+                : rpc_error(request.id, kRpcResourceNotFound, printable(read.error().text()));
+  });
+}
+
+void McpSession::submit(const RpcMessage& request, const std::shared_ptr<Outlet>& outlet, Lane lane,
+                        Answering work) {
   const std::string key = dump_json(request.id);
   std::string problem;
   {
@@ -142,11 +185,7 @@ void McpSession::call(const RpcMessage& request, const std::shared_ptr<Outlet>& 
   if (!problem.empty()) {
     return outlet->send(rpc_error(request.id, kRpcInvalidRequest, problem));
   }
-  if (tool == nullptr) {
-    return outlet->send(rpc_error(
-        request.id, kRpcInvalidParams,
-        "there is no tool " + clip(printable(name), 100) + "; tools/list names them all"));
-  }
+  const JsonReader params(request.params);
   const Json token = JsonReader(params.object("_meta")).member("progressToken") != nullptr
                          ? params.object("_meta").at("progressToken")
                          : Json();
@@ -158,24 +197,17 @@ void McpSession::call(const RpcMessage& request, const std::shared_ptr<Outlet>& 
       if (const auto self = weak.lock()) self->progress(key, token, value, text);
     };
   }
-  auto work = [weak, key, tool, id = request.id,
-               arguments = params.object("arguments")](Ticket& ticket) {
+  auto job = [weak, key, work = std::move(work)](Ticket& ticket) {
     const auto self = weak.lock();
     if (!self) return;
-    const Result<ToolAnswer> answer = call_tool(*tool, self->desk_, arguments, ticket);
-    if (ticket.cancelled()) return;
-    bool structured = false;
-    {
-      const std::lock_guard<std::mutex> lock(self->mutex_);
-      structured = self->version_ >= kProtocolVersions[2];
-    }
-    self->complete(key, rpc_result(id, tool_result(answer, structured)));
+    const Json message = work(*self, ticket);
+    if (!ticket.cancelled()) self->complete(key, message);
   };
   // Submit under the lock, so that the answer finds its pending request.
   const std::lock_guard<std::mutex> lock(mutex_);
   Pending& pending = pending_[key];
   pending.outlet = outlet;
-  pending.ticket = jobs_.submit(tool->lane, std::move(work), std::move(on_progress));
+  pending.ticket = jobs_.submit(lane, std::move(job), std::move(on_progress));
 }
 
 void McpSession::notified(const RpcMessage& message) {

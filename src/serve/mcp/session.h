@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One MCP client's session over any transport: negotiation, tools, progress, cancellation. Several
-// calls may be in flight. Thread-safe.
+// One MCP client's session over any transport: negotiation, tools, resources, progress,
+// cancellation. Several requests may be in flight. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -46,7 +47,13 @@ class McpSession : public std::enable_shared_from_this<McpSession> {
   void handle(const RpcMessage& message, const std::shared_ptr<Outlet>& outlet);
   Json answer(const RpcMessage& request);
   Json initialize(const RpcMessage& request);
+  // Requests that take their time: calls of tools, and what reads the runs.
   void call(const RpcMessage& request, const std::shared_ptr<Outlet>& outlet);
+  void look_up(const RpcMessage& request, const std::shared_ptr<Outlet>& outlet);
+  // Runs `work` in a lane and sends what it returns, unless the request is cancelled.
+  using Answering = std::function<Json(McpSession& self, Ticket& ticket)>;
+  void submit(const RpcMessage& request, const std::shared_ptr<Outlet>& outlet, Lane lane,
+              Answering work);
   void notified(const RpcMessage& message);
   void complete(const std::string& key, const Json& message);
   void progress(const std::string& key, const Json& token, double value, const std::string& text);

@@ -11,7 +11,9 @@ namespace kernelpro {
 
 // Each is in a file tools_*.cc.
 McpCall list_tasks_tool, read_task_tool, evaluate_tool, compare_tool, history_tool, best_tool,
-    diagnose_tool, search_code_tool, read_code_tool, list_code_tool, finish_tool;
+    diagnose_tool, search_code_tool, read_code_tool, list_code_tool, finish_tool, make_task_tool,
+    diagnose_file_tool, diagnose_program_tool, optimize_tool, follow_tool, stop_tool,
+    list_runs_tool;
 
 namespace {
 
@@ -95,6 +97,102 @@ constexpr ToolArgument kListCode[] = {
     kMaxBytes};
 constexpr ToolArgument kFinish[] = {kRunTask, kTarget, kPrecision};
 
+constexpr ToolArgument kMakeTask[] = {
+    {"name", Kind::kText, "Name of the new task, and of its folder.", true},
+    {"source", Kind::kText,
+     "Code to start from: a CUDA or C++ file with the kernel or function, or a PyTorch extension. "
+     "Without it, an empty task is made."},
+    {"file", Kind::kText, "The source's file name, such as softmax.cu; by default guessed."},
+    {"function", Kind::kText,
+     "The function or kernel of the source that is meant; by default the likeliest."},
+    {"files", Kind::kPairs,
+     "Texts of the task's files by name, in place of what is made: decisions that were open."},
+    kOffset,
+    kMaxBytes};
+
+constexpr ToolArgument kFileTask = {"task", Kind::kText,
+                                    "Task that it belongs to: tells what one call must do."};
+constexpr ToolArgument kFileCase = {"case", Kind::kText,
+                                    "Case of the task; by default the largest timed one."};
+constexpr ToolArgument kFileKernel = {"kernel", Kind::kText,
+                                      "Only kernels whose names contain this."};
+constexpr ToolArgument kFileRange = {"range", Kind::kText,
+                                     "Of a trace: only work inside NVTX ranges of this name."};
+constexpr ToolArgument kFileCode = {"code", Kind::kText,
+                                    "Cubin, .so or program with the machine code of the kernels."};
+constexpr ToolArgument kFileCalls = {"calls", Kind::kInteger,
+                                     "Calls of the task that it covers; 1 by default."};
+constexpr ToolArgument kFileBytes = {"bytes", Kind::kInteger,
+                                     "Without a task: bytes that one call must read and write."};
+constexpr ToolArgument kFileFlops = {"flops", Kind::kInteger,
+                                     "Without a task: floating-point operations of one call."};
+constexpr ToolArgument kFileType = {"dtype", Kind::kText, "Without a task: type of the inputs.",
+                                    false, "fp32|fp16|bf16"};
+constexpr ToolArgument kFileAll = {"all", Kind::kFlag,
+                                   "Also what each tool saw, every number, and what is missing."};
+
+constexpr ToolArgument kDiagnoseFile[] = {
+    {"path", Kind::kText,
+     "The file: .ncu-rep, ncu's CSV or printed pages, .nsys-rep or its SQLite or CSV export, "
+     ".cubin, "
+     ".so, a program, or evidence that kernelpro saved.",
+     true},
+    kFileTask,
+    kFileCase,
+    {"device", Kind::kText, "GPU of the report, such as H100, if it does not name one."},
+    kFileKernel,
+    kFileRange,
+    kFileCode,
+    kFileCalls,
+    kFileBytes,
+    kFileFlops,
+    kFileType,
+    kFileAll,
+    kOffset,
+    kMaxBytes};
+constexpr ToolArgument kDiagnoseProgram[] = {
+    {"command", Kind::kTexts, "The program and its arguments.", true},
+    kFileTask,
+    kFileCase,
+    kFileKernel,
+    kFileRange,
+    kFileCode,
+    kFileCalls,
+    kFileBytes,
+    kFileFlops,
+    kFileType,
+    {"no_counters", Kind::kFlag, "Do not run it again for hardware counters and samples."},
+    kFileAll,
+    kOffset,
+    kMaxBytes};
+
+constexpr ToolArgument kRun = {
+    "run", Kind::kText,
+    "Name or id of the run; by default the search started last, else the run that changed last."};
+constexpr ToolArgument kOptimize[] = {
+    kTask,
+    {"model", Kind::kText,
+     "Model that writes kernels, as PROVIDER:NAME; its key is in the server's environment. Without "
+     "it, the kernel's knobs are tuned."},
+    {"evaluations", Kind::kInteger, "Stop after so many candidates; 60 by default."},
+    {"seconds", Kind::kInteger, "Stop after so many seconds; 600 by default."},
+    {"max_tokens", Kind::kInteger,
+     "Stop when models have used so many tokens; no limit by default."},
+    {"start_from", Kind::kText,
+     "A run whose best kernel is tried right after the start, such as the one that evaluate "
+     "filled."},
+    {"language", Kind::kText, "What the model writes; by default C++ or CUDA C++."},
+    kTarget,
+    kPrecision};
+constexpr ToolArgument kFollow[] = {
+    kRun,
+    {"wait_s", Kind::kInteger,
+     "Answer after so many seconds, or when the search has ended; at once by default, 60 at most."},
+    kOffset,
+    kMaxBytes};
+constexpr ToolArgument kStop[] = {kRun};
+constexpr ToolArgument kListRuns[] = {kOffset, kMaxBytes};
+
 constexpr McpTool kTools[] = {
     {"list_tasks", "List tasks", "The tasks that this server can open, one line each.", kListTasks,
      true, Lane::kLookUp, list_tasks_tool},
@@ -132,6 +230,31 @@ constexpr McpTool kTools[] = {
      "and a report, and returns their paths. Takes ten seconds or more; you may continue to "
      "evaluate afterwards.",
      kFinish, false, Lane::kRunKernels, finish_tool},
+    {"make_task", "Make a task",
+     "Turns code into a task that kernels can be evaluated on: definition, reference, cases, "
+     "starting kernel. What cannot be derived is left open, line by line; call again with the "
+     "decisions.",
+     kMakeTask, false, Lane::kLookUp, make_task_tool},
+    {"diagnose_file", "Diagnose a report or binary",
+     "Says what limits a kernel from what was saved of it: a profiler's report, a trace, machine "
+     "code. Needs no GPU and runs nothing.",
+     kDiagnoseFile, true, Lane::kLookUp, diagnose_file_tool},
+    {"diagnose_program", "Diagnose a program",
+     "Runs a program on this machine's GPU under the tracer, again for hardware counters, and says "
+     "what limits its kernels and what the time between them goes to.",
+     kDiagnoseProgram, false, Lane::kRunKernels, diagnose_program_tool, true},
+    {"optimize", "Start a search",
+     "Starts a search for faster kernels of a task: by tuning the kernel's knobs, or with a model "
+     "that writes kernels. Returns once it has begun; it goes on by itself, one at a time.",
+     kOptimize, false, Lane::kRunKernels, optimize_tool},
+    {"follow", "Follow a run",
+     "How a run stands: running or not, the best so far, the latest candidates. Can wait for its "
+     "end.",
+     kFollow, true, Lane::kWait, follow_tool},
+    {"stop", "Stop a search", "Ends a search after its current step; what it found stays.", kStop,
+     false, Lane::kLookUp, stop_tool},
+    {"list_runs", "List runs", "The runs of this server's folder, the latest first.", kListRuns,
+     true, Lane::kLookUp, list_runs_tool},
 };
 
 std::vector<std::string> choices_of(const ToolArgument& argument) {
@@ -160,6 +283,10 @@ Json schema_of(const McpTool& tool) {
         break;
       case Kind::kFlag:
         property["type"] = "boolean";
+        break;
+      case Kind::kTexts:
+        property["type"] = "array";
+        property["items"] = {{"type", "string"}};
         break;
       case Kind::kPairs:
         property["type"] = "object";
@@ -197,6 +324,12 @@ std::string fault(const ToolArgument& argument, const Json& value) {
     }
     case Kind::kFlag:
       return value.is_boolean() ? "" : "must be true or false";
+    case Kind::kTexts: {
+      const bool texts =
+          value.is_array() && std::all_of(value.begin(), value.end(),
+                                          [](const Json& each) { return each.is_string(); });
+      return texts ? "" : "must be an array of strings";
+    }
     case Kind::kPairs: {
       if (!value.is_object()) return "must be an object of strings";
       const bool texts = std::all_of(value.begin(), value.end(),
@@ -237,16 +370,17 @@ Result<void> check(const McpTool& tool, const Json& arguments) {
 
 std::span<const McpTool> mcp_tools() { return kTools; }
 
-const McpTool* find_mcp_tool(std::string_view name) {
+const McpTool* find_mcp_tool(std::string_view name, bool trusted) {
   for (const McpTool& tool : kTools) {
-    if (tool.name == name) return &tool;
+    if (tool.name == name && (trusted || !tool.for_trusted)) return &tool;
   }
   return nullptr;
 }
 
-Json tools_json(const std::string& version) {
+Json tools_json(const std::string& version, bool trusted) {
   Json all = Json::array();
   for (const McpTool& tool : kTools) {
+    if (tool.for_trusted && !trusted) continue;
     Json json = {{"name", tool.name}};
     if (version >= "2025-06-18") json["title"] = tool.title;
     json["description"] = tool.help;

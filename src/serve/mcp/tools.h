@@ -16,8 +16,14 @@ namespace kernelpro {
 
 struct ToolArgument {
   std::string_view name;
-  enum class Kind { kText, kInteger, kFlag, kPairs } kind = Kind::kText;  // pairs: text by name
-  std::string_view help;                                                  // one sentence
+  enum class Kind {
+    kText,
+    kInteger,
+    kFlag,
+    kTexts,  // a list
+    kPairs   // text by name
+  } kind = Kind::kText;
+  std::string_view help;  // one sentence
   bool required = false;
   std::string_view choices = "";  // "a|b|c", "" = any
   // More of both from a table elsewhere: choices, and sentences after `help`; null: none.
@@ -42,12 +48,13 @@ struct McpTool {
   bool read_only = true;
   Lane lane = Lane::kLookUp;
   McpCall* call = nullptr;
+  bool for_trusted = false;  // only offered to trusted clients (DeskSettings)
 };
 
 std::span<const McpTool> mcp_tools();
-const McpTool* find_mcp_tool(std::string_view name);
+const McpTool* find_mcp_tool(std::string_view name, bool trusted);
 // The result of tools/list, as a protocol version defines it.
-Json tools_json(const std::string& version);
+Json tools_json(const std::string& version, bool trusted);
 // Checks the arguments and calls the tool. Catches our exceptions, so that none ends the server.
 Result<ToolAnswer> call_tool(const McpTool& tool, Desk& desk, const Json& arguments,
                              Ticket& ticket);

@@ -10,6 +10,7 @@
 #include "report/report.h"
 #include "report/view.h"
 #include "serve/mcp/arguments.h"
+#include "serve/mcp/resources.h"
 #include "serve/mcp/tools.h"
 #include "task/load/header.h"
 #include "write/prompt/reply.h"
@@ -110,6 +111,7 @@ Result<std::vector<std::string>> write_winner(const Sitting& sitting, const Know
 }  // namespace
 
 Result<ToolAnswer> evaluate_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
+  KP_TRY(desk.runners().check_idle());
   KP_ASSIGN(auto sitting, desk.sit(task_choice(arguments), ticket));
   KP_ASSIGN(const auto given, given_source(*sitting, arguments, "source"));
   KP_ASSIGN(const auto done, evaluate(*sitting, given, ticket));
@@ -132,6 +134,7 @@ Result<ToolAnswer> evaluate_tool(Desk& desk, const Json& arguments, Ticket& tick
 }
 
 Result<ToolAnswer> compare_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
+  KP_TRY(desk.runners().check_idle());
   KP_ASSIGN(auto found, desk.sit(task_choice(arguments), ticket));
   Sitting& sitting = *found;
   // Resolve b first: it defaults to the best so far, which evaluating a may change.
@@ -157,6 +160,7 @@ Result<ToolAnswer> compare_tool(Desk& desk, const Json& arguments, Ticket& ticke
     return fail(ErrorKind::kBadInput, "both sides are candidate " + std::to_string(a->known.id),
                 "name two kernels that differ");
   }
+  const auto was = sitting.best();
   KP_ASSIGN(auto duel,
             sitting.compare(*a, **b, [&](const std::string& phase) { ticket.phase(phase); }));
   if (!duel) return tl::unexpected<Error>(cancelled_error());
@@ -167,23 +171,28 @@ Result<ToolAnswer> compare_tool(Desk& desk, const Json& arguments, Ticket& ticke
                       {{"a", a->known.id}, {"b", (*b)->known.id}, {"ratio", nullptr}}};
   }
   const Correct::Versus& v = *correct->versus;
+  const auto now = sitting.best();
   const std::string meaning = v.low > 1    ? "a is faster"
                               : v.high < 1 ? "b is faster"
                                            : "no difference is shown";
-  return ToolAnswer{"a = candidate " + std::to_string(a->known.id) + ", b = candidate " +
-                        std::to_string((*b)->known.id) +
-                        "\ntime of b over time of a, timed in turn: " + number(v.ratio) +
-                        " (95 % interval " + number(v.low) + " to " + number(v.high) +
-                        "): " + meaning + ".\n",
-                    {{"a", a->known.id},
-                     {"b", (*b)->known.id},
-                     {"ratio", v.ratio},
-                     {"low", v.low},
-                     {"high", v.high},
-                     {"meaning", meaning}}};
+  return ToolAnswer{
+      "a = candidate " + std::to_string(a->known.id) + ", b = candidate " +
+          std::to_string((*b)->known.id) +
+          "\ntime of b over time of a, timed in turn: " + number(v.ratio) + " (95 % interval " +
+          number(v.low) + " to " + number(v.high) + "): " + meaning + ".\n" +
+          (now == nullptr || now == was
+               ? ""
+               : "The best is now candidate " + std::to_string(now->known.id) + ".\n"),
+      {{"a", a->known.id},
+       {"b", (*b)->known.id},
+       {"ratio", v.ratio},
+       {"low", v.low},
+       {"high", v.high},
+       {"meaning", meaning}}};
 }
 
 Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
+  KP_TRY(desk.runners().check_idle());
   KP_ASSIGN(auto found, desk.begun(task_choice(arguments)));
   Sitting& sitting = *found;
   KP_ASSIGN(auto done, sitting.finish([&](const std::string& phase) { ticket.phase(phase); }));
@@ -208,6 +217,9 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
   text += result.held_out;
   text += std::to_string(result.evaluations) + " evaluations. Files:\n";
   for (const std::string& path : paths) text += "- " + path + "\n";
+  KP_ASSIGN(const FoundRun run, desk.runners().find(sitting.directory()));
+  text += "The same for clients elsewhere: " + run_resource(run, "report.html") + ", " +
+          run_resource(run, "kernel") + "\n";
   return ToolAnswer{std::move(text),
                     {{"candidate", result.best},
                      {"time_us", result.best_us},
@@ -217,6 +229,7 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
                      {"evaluations", result.evaluations},
                      {"held_out", result.held_out},
                      {"run", absolute(sitting.directory())},
+                     {"resources", {run_resource(run, "report.html"), run_resource(run, "kernel")}},
                      {"files", paths}}};
 }
 

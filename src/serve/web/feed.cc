@@ -104,11 +104,6 @@ class RunFeed : public WebFeed {
 
 }  // namespace
 
-std::string run_state(const FoundRun& run, bool finished) {
-  if (run_holder(run.path)) return "running";
-  return finished ? "finished" : "stopped";
-}
-
 Result<Json> read_run(const FoundRun& run, std::int64_t after) {
   const RunStamp stamp = run_stamp(run.path);  // before reading: a commit in between is seen later
   KP_ASSIGN(const auto store, Store::open(run.path, Store::Mode::kRead));
@@ -120,7 +115,7 @@ Result<Json> read_run(const FoundRun& run, std::int64_t after) {
   // Candidates in brief lack the load under which they were timed; the saved report has it.
   json["head"]["load"] = "";
   json["head"]["id"] = run.id;
-  json["head"]["state"] = run_state(run, view.confirmation.has_value());
+  json["head"]["state"] = run_state(run.path, view.confirmation.has_value());
   return json;
 }
 

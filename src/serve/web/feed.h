@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "serve/web/runs.h"
+#include "serve/runs/runs.h"
 
 namespace kernelpro {
 
@@ -20,8 +20,6 @@ class WebFeed {
   virtual std::string next() = 0;
 };
 
-// "running", "finished" or "stopped", as far as this machine knows.
-std::string run_state(const FoundRun& run, bool finished);
 // The head of a run (report/page.h) with its state, and the rows after that many evaluations.
 Result<Json> read_run(const FoundRun& run, std::int64_t after);
 // A run's line in the list; with "error" where the store cannot be read.

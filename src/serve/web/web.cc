@@ -159,7 +159,7 @@ Json Web::summary(const FoundRun& run, double until_s) {
   if (late) json = {{"pending", true}};
   json["id"] = run.id;
   json["name"] = run.name;
-  json["state"] = run_state(run, json.value("finished", false));
+  json["state"] = run_state(run.path, json.value("finished", false));
   json["changed"] = static_cast<double>(stamp.changed_ns) * 1e-9;
   return json;
 }

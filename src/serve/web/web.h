@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "serve/runs/runs.h"
 #include "serve/web/feed.h"
-#include "serve/web/runs.h"
 
 namespace kernelpro {
 

@@ -141,6 +141,17 @@ std::string task_toml(const Entry& e, const ScaffoldSource& source, Scaffold* sc
   return out;
 }
 
+std::string task_name(const std::string& text) {
+  std::string name;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-' || c == '.';
+    name += plain ? c : '_';
+  }
+  while (!name.empty() && (name[0] == '.' || name[0] == '-')) name.erase(0, 1);
+  return name.empty() ? "task" : name.substr(0, 60);
+}
+
 Scaffold scaffold_empty(const std::string& name) {
   const std::string todo(kUnfilled);
   Scaffold s;

@@ -15,6 +15,9 @@
 
 namespace kernelpro {
 
+// A name that a task may have, like `text`; never empty.
+std::string task_name(const std::string& text);
+
 // An empty task: y = f(x) on a vector, with every decision left open.
 Scaffold scaffold_empty(const std::string& name);
 

@@ -33,6 +33,7 @@ struct FakeSettings {
   bool quiet = true;                           // whether the machine was quiet then
   std::function<Result<Machine>()> remeasure;  // the ceilings; may be empty
   std::map<std::string, double> observed;      // for every correct candidate
+  std::function<double()> factor;              // of the candidate's time in an evaluation
   bool counters = false;                       // whether hardware counters can be read
   // The machine error, if any, when a candidate is evaluated on this GPU.
   std::function<Result<void>(const std::string& gpu)> fault;
@@ -72,7 +73,7 @@ class FakeEvaluator : public Evaluator {
       evaluation.outcome = Crashed{"the process was ended by signal 9 (Killed)", "", *by};
       return evaluation;
     }
-    return judge(subject, incumbent, 1);
+    return judge(subject, incumbent, settings_.factor ? settings_.factor() : 1);
   }
   Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
     return judge(subject, &incumbent, settings_.confirm_factor ? settings_.confirm_factor() : 1);

@@ -10,7 +10,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "serve/web/runs.h"
+#include "serve/runs/runs.h"
 
 extern char** environ;
 
@@ -74,6 +74,11 @@ std::optional<RunHolder> run_holder(const std::string& path) {
   return RunHolder{pid, words.size() > 1 ? words[1] : ""};
 }
 
+std::string run_state(const std::string& path, bool finished) {
+  if (run_holder(path)) return "running";
+  return finished ? "finished" : "stopped";
+}
+
 Result<void> stop_run(const std::string& path) {
   auto holder = run_holder(path);
   if (!holder) return not_running(path);
@@ -98,18 +103,11 @@ Result<void> stop_run(const std::string& path) {
   return {};
 }
 
-Result<pid_t> resume_run(const std::string& path) {
-  if (run_holder(path)) {
-    return fail(ErrorKind::kBusy, path + " is running already", "wait until it has stopped");
-  }
-  if (!is_dir(path)) {
-    return fail(ErrorKind::kBusy, path + " is a run as text, which cannot be continued",
-                "make a folder of it with: kernelpro pack " + path + " DIR");
-  }
+Result<pid_t> start_runner(const std::vector<std::string>& arguments, const std::string& log) {
   const std::string program = join(executable_dir(), "kernelpro");
-  const std::string folder = absolute(path);
-  const std::string log = join(folder, "resume.log");
-  const char* argv[] = {program.c_str(), "resume", folder.c_str(), nullptr};
+  std::vector<char*> argv = {const_cast<char*>(program.c_str())};
+  for (const std::string& each : arguments) argv.push_back(const_cast<char*>(each.c_str()));
+  argv.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
@@ -123,15 +121,24 @@ Result<pid_t> resume_run(const std::string& path) {
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF);
   pid_t pid = 0;
-  const int code =
-      ::posix_spawn(&pid, program.c_str(), &files, &attributes, const_cast<char**>(argv), environ);
+  const int code = ::posix_spawn(&pid, program.c_str(), &files, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
-  if (code != 0) {
-    return fail(ErrorKind::kEnvironment, "cannot start " + program + ": " + std::strerror(code),
-                "continue in a terminal: kernelpro resume " + folder);
+  if (code == 0) return pid;
+  return fail(ErrorKind::kEnvironment, "cannot start " + program + ": " + std::strerror(code),
+              "run it in a terminal: kernelpro " + join_text(arguments, " "));
+}
+
+Result<pid_t> resume_run(const std::string& path) {
+  if (run_holder(path)) {
+    return fail(ErrorKind::kBusy, path + " is running already", "wait until it has stopped");
   }
-  return pid;
+  if (!is_dir(path)) {
+    return fail(ErrorKind::kBusy, path + " is a run as text, which cannot be continued",
+                "make a folder of it with: kernelpro pack " + path + " DIR");
+  }
+  const std::string folder = absolute(path);
+  return start_runner({"resume", folder}, join(folder, "resume.log"));
 }
 
 }  // namespace kernelpro

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/web/runs.h"
+#include "serve/runs/runs.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs and suites below a folder, and whether one of them changed. Nothing here takes a lock
-// that a runner could meet: a change is seen in the file's header, and a holder through /proc.
+// The runs and suites below a folder, whether one of them changed, and the processes that run them.
+// Nothing here takes a lock that a runner could meet: a change is seen in the file's header, and a
+// holder through /proc. Any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -44,13 +45,18 @@ struct RunHolder {
   std::string command;  // "optimize", "mcp"; "": unknown
 };
 std::optional<RunHolder> run_holder(const std::string& path);
+// "running", "finished" or "stopped", as far as this machine knows.
+std::string run_state(const std::string& path, bool finished);
 
 // As Ctrl+C at the run's terminal. Fails with kBusy when no process of this machine holds the run,
 // or when the holder does more than this run (a server, a suite).
 Result<void> stop_run(const std::string& path);
-// Starts `kernelpro resume` as a session of its own, which outlives this process; what it prints
-// goes to the file resume.log of the run. Fails with kBusy when the run is held, with kEnvironment
-// when the process cannot be started.
+// Starts `kernelpro ARGUMENT...` as a session of its own, which outlives this process; what it
+// prints goes to `log`, from its beginning. The caller waits for it (waitpid). Fails with
+// kEnvironment.
+Result<pid_t> start_runner(const std::vector<std::string>& arguments, const std::string& log);
+// Starts `kernelpro resume`; its log is the file resume.log of the run. Fails with kBusy when the
+// run is held, with kEnvironment when the process cannot be started.
 Result<pid_t> resume_run(const std::string& path);
 
 }  // namespace kernelpro
