@@ -6,6 +6,7 @@
     bench/ablation/ablation.py begin DIR --kernelbench CHECKOUT --count 18       # GPU: a run of each task
     bench/ablation/ablation.py restore DIR                                       # or those of starts.tar.xz
     bench/ablation/ablation.py ask DIR first                                     # requests for first kernels
+    bench/ablation/ablation.py recall DIR                                        # or the kernels of first.tar.xz
     bench/ablation/ablation.py parents DIR                                       # GPU: judges them, a run of each parent
     bench/ablation/ablation.py ask DIR step                                      # requests of each arm
     bench/ablation/ablation.py judge DIR --output results/ablation.jsonl         # GPU: candidates against their parents
@@ -21,7 +22,9 @@ better candidate (not below 1x), and for two arms the ratio over the parents tha
 percentile bootstrap interval.
 
 starts.tar.xz has the runs that `begin` made of 36 tasks on an H200 (levels 1 and 2, 18 of each, seed
-1; several at a time, so their times are rough). Nothing was written or measured from them yet.
+1; several at a time, so their times are rough). first.tar.xz has two first kernels for each of 30 of
+them (not for six elementwise ones, where nothing is left to win), by a language model, a fresh one for
+each task, from the request alone. They compile; nothing was measured of them yet.
 """
 
 import argparse
@@ -145,6 +148,17 @@ def ask(options):
             shutil.copytree(request if os.path.isabs(request) or os.path.exists(request)
                             else os.path.join(run, request), seen)
             print(seen)
+
+
+def recall(options):
+    with tarfile.open(os.path.join(HERE, "first.tar.xz")) as archive:
+        for member in archive:
+            name, _, kernel = member.name.partition("/")
+            reply = os.path.join(options.folder, "requests", name, "first", "reply")
+            if not kernel or not os.path.isdir(reply):
+                continue
+            with open(os.path.join(reply, kernel), "wb") as file:
+                file.write(archive.extractfile(member).read())
 
 
 def replies(options, name, arm):
@@ -288,7 +302,7 @@ def table(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("draw", "begin", "restore", "ask", "parents", "judge", "table"):
+    for name in ("draw", "begin", "restore", "recall", "ask", "parents", "judge", "table"):
         verb = verbs.add_parser(name)
         if name == "table":
             verb.add_argument("rows")
@@ -312,7 +326,7 @@ def main():
         for name, path in draw(options):
             print(name, os.path.basename(path))
         return
-    {"begin": begin, "restore": restore, "ask": ask, "parents": parents, "judge": judge, "table": table}[options.verb](options)
+    {"begin": begin, "restore": restore, "recall": recall, "ask": ask, "parents": parents, "judge": judge, "table": table}[options.verb](options)
 
 
 if __name__ == "__main__":

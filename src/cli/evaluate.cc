@@ -35,7 +35,7 @@ constexpr OptionSpec kEvaluateOptions[] = {
      "contract|kernelbench"},
     kPrecisionOption,
     kSetOption,
-    {"--no-probes", "", "", "Skip the probes: centered and scaled inputs, perturbed parameters."},
+    {"--no-probes", "", "", "Skip the probes: other values of the same shapes."},
     {"--no-timing", "", "",
      "Check correctness only, on two input sets: no times, evidence or diagnosis."},
     {"--redraw", "", "", "Draw new inputs for each kernel instead of reusing them (GPU)."},

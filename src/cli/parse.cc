@@ -169,8 +169,10 @@ std::string help_text(const Subcommand& subcommand) {
 std::string help_markdown() {
   std::string text =
       "# Commands\n\nPrinted by `kernelpro help --markdown`; a test compares this page with "
-      "it.\n\nExit codes: 0 done; 1 the evaluated candidate is not correct, or a suite has "
-      "unfinished tasks; 2 wrong input or usage; 3 this machine lacks something; 4 another process "
+      "it.\n\nExit codes: 0 done; 1 an evaluated, exported or compared kernel is not good enough, "
+      "or "
+      "a suite has unfinished tasks; 2 wrong input or usage; 3 this machine lacks something; 4 "
+      "another process "
       "holds the run; 5 the run folder cannot be used; 6 the task is refused; 7 the run achieved "
       "nothing; 70 internal error; 130 and 143 interrupted (SIGINT, SIGTERM). [What each "
       "means](run-store.md#exit-statuses).\n";

@@ -397,7 +397,9 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result, std::int64_t fi
   }
   result->held_out = held_out_text(stored.held_out);
   KP_TRY(parts_.store->confirm(stored));
-  tell(Event::kConfirmed, *winner, number(result->speedup, 3) + "x the start");
+  tell(Event::kConfirmed, *winner,
+       number(result->speedup, 3) +
+           (ledger_.start()->id == start->id ? "x the start" : "x the first correct one"));
   return {};
 }
 

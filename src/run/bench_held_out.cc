@@ -26,21 +26,48 @@ Result<std::optional<Evaluation>> both(Station& station, const Candidate& winner
   return std::move(measured.evaluation);
 }
 
+// The stations to try, one after the other: the first may have failed during the search.
+std::vector<StationSettings> each_alone(const StationSettings& all) {
+  std::vector<StationSettings> each;
+  const auto with = [&](const std::string& gpu, const std::vector<std::string>& stations) {
+    StationSettings& one = each.emplace_back(all);
+    one.gpu = gpu;
+    one.gpus.clear();
+    one.stations = stations;
+  };
+  for (const std::string& station : all.stations) with(all.gpu, {station});
+  if (each.empty()) {
+    for (const std::string& gpu : all.gpus) with(gpu, {});
+  }
+  if (each.empty()) with(all.gpu, {});
+  return each;
+}
+
+// The same on the first station that can. Fails as the last one does.
+Result<std::optional<Evaluation>> both_somewhere(const StationMaker& maker, const Task& task,
+                                                 const StationSettings& settings,
+                                                 const Candidate& winner, const Candidate& start) {
+  Result<std::optional<Evaluation>> evaluation = std::optional<Evaluation>();
+  for (const StationSettings& one : each_alone(settings)) {
+    const Stations opened = maker(task, one);
+    evaluation = opened.front() ? both(**opened.front(), winner, start)
+                                : tl::unexpected<Error>(opened.front().error());
+    if (evaluation || cancel_requested()) break;
+  }
+  return evaluation;
+}
+
 }  // namespace
 
 Result<bool> Bench::measure_held_out(const Known& winner, const Known& start,
                                      std::vector<HeldOut>* cases) {
   if (parts_.maker == nullptr) return true;
-  StationSettings settings = *parts_.settings;
-  settings.gpus.clear();  // one is enough
-  if (settings.stations.size() > 1) settings.stations.resize(1);
   for (const Task& task : held_out_tasks(*parts_.task, parts_.settings->target)) {
     if (stopped() || cancel_requested()) return false;
     phase("measuring a held-out case");
-    const Stations opened = (*parts_.maker)(task, settings);
-    if (!opened.front()) return tl::unexpected<Error>(opened.front().error());
     HeldOut& one = cases->emplace_back(HeldOut{task.cases.front().name, {}});
-    auto evaluation = both(**opened.front(), winner.candidate, start.candidate);
+    auto evaluation =
+        both_somewhere(*parts_.maker, task, *parts_.settings, winner.candidate, start.candidate);
     if (cancel_requested()) return false;
     if (!evaluation) {
       one.problem = evaluation.error().message;  // for example, a case too large for this machine

@@ -60,13 +60,21 @@ std::map<std::string, int> counted_lines(const std::string& source) {
   return counts;
 }
 
+// In C++ or Python.
+bool is_comment(const std::string& line) {
+  return line.starts_with("//") || line.starts_with("# ");
+}
+bool states_idea(const std::string& line) {
+  return line.starts_with("// idea:") || line.starts_with("# idea:");
+}
+
 // How many lines of `source` are not in `other`.
 std::size_t count_only(const std::string& source, const std::string& other) {
   std::map<std::string, int> known = counted_lines(other);
   std::size_t count = 0;
   for (const std::string& raw : lines(source)) {
     const std::string line(trim(raw));
-    if (!line.empty() && !line.starts_with("//") && --known[line] < 0) ++count;
+    if (!line.empty() && !is_comment(line) && --known[line] < 0) ++count;
   }
   return count;
 }
@@ -79,7 +87,7 @@ std::string only_lines(const std::string& source, const std::string& other, cons
   std::size_t shown = 0;
   for (const std::string& raw : lines(source)) {
     const std::string line(trim(raw));
-    if (line.empty() || line.starts_with("// idea:") || --known[line] >= 0) continue;
+    if (line.empty() || states_idea(line) || --known[line] >= 0) continue;
     if (shown == kLinesKept) {
       ++more;
     } else {

@@ -28,12 +28,15 @@ namespace {
 
 constexpr int kForAPace = 3;  // evaluations
 
-// Until a budget ends the search: that of time, or that of evaluations at their pace so far.
+// Until a budget ends the search: that of time, or that of evaluations at their pace so far. 0:
+// there is none, or nothing can be said yet.
 double seconds_left(const RunSettings& settings, double elapsed_s, int evaluations) {
-  const double of_time = std::max(0.0, settings.max_seconds - elapsed_s);
+  const bool timed = settings.max_seconds > 0;
+  const double of_time = timed ? std::max(0.0, settings.max_seconds - elapsed_s) : 0;
   if (settings.max_evaluations <= 0 || evaluations < kForAPace) return of_time;
   const double each = elapsed_s / evaluations;
-  return std::min(of_time, each * std::max(0, settings.max_evaluations - evaluations));
+  const double of_pace = each * std::max(0, settings.max_evaluations - evaluations);
+  return timed ? std::min(of_time, of_pace) : of_pace;
 }
 
 // The candidates of one request. Those that a run begins with, or that an earlier sitting left,
@@ -474,7 +477,10 @@ Result<RunResult> Loop::run() {
   // A start with no other candidate needs no confirmation; a resume asks the writers again.
   const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
   if (found.best == 0 || start_alone || found.end == RunEnd::kInterrupted) return found;
-  parts_.station->drop_builds();
+  // The first of several stations may have been given up.
+  Station* alive = pipeline_->free_station();
+  if (alive != nullptr) bench_.set_station(alive);
+  (alive != nullptr ? alive : parts_.station)->drop_builds();
   confirmed_ = &found;
   KP_TRY(bench_.confirm([this](Event event, const Known& known,
                                const std::string& detail) { tell(event, &known, detail); },

@@ -120,11 +120,14 @@ Result<std::optional<Sitting::Evaluated>> Sitting::put(Candidate candidate) {
   const double own = ledger.comparable_us(row->known.id);
   const KnownPtr best = ledger.best(), baseline = ledger.baseline();
   if (own > 0) row->speedup = ledger.comparable_us(baseline->id) / own;
+  row->start_failed = baseline != nullptr && baseline->id != ledger.start()->id;
   const std::lock_guard<std::mutex> lock(mutex_);
   diagnose_anew();
   rows_.push_back(row);
   best_ = best != nullptr ? best->id : 0;
-  if (row->better) preferred_ = 0;
+  const Correct* correct = row->known.evaluation.correct();
+  const double gain = correct != nullptr && correct->versus ? correct->versus->low : 1;
+  if (row->better && gain > preferred_gain_) preferred_ = 0;
   baseline_ = baseline != nullptr ? baseline->id : 0;
   return Evaluated{row, false, verdict->note, 1000 * (bench_->outside_s() - before)};
 }
@@ -179,12 +182,14 @@ Result<std::optional<Evaluation>> Sitting::compare(const Row& a, const Row& b, c
   Result<std::optional<Evaluation>> duel = with_station(phase, work);
   const Correct* correct = duel && *duel ? (*duel)->correct() : nullptr;
   if (correct == nullptr || !correct->versus) return duel;
-  const RowPtr held = best();
-  const bool first = correct->versus->low > 1 && held != nullptr && held->known.id == b.known.id;
-  const bool second = correct->versus->high < 1 && held != nullptr && held->known.id == a.known.id;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (first) preferred_ = a.known.id;
-  if (second) preferred_ = b.known.id;
+  const auto prefer = [&](const Row& winner, const Row& loser, double gain) {
+    if (loser.known.id != (preferred_ != 0 ? preferred_ : best_) || gain <= 1) return;
+    preferred_gain_ = (preferred_ != 0 ? preferred_gain_ : 1) * gain;
+    preferred_ = winner.known.id;
+  };
+  prefer(a, b, correct->versus->low);
+  prefer(b, a, 1 / correct->versus->high);
   return duel;
 }
 

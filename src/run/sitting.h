@@ -30,8 +30,9 @@ class Sitting {
   // A candidate at the time of its evaluation.
   struct Row {
     Known known;
-    double speedup = 0;   // versus the baseline, by comparable times; 0 when not correct
-    bool better = false;  // it became the best
+    double speedup = 0;         // versus the baseline, by comparable times; 0 when not correct
+    bool start_failed = false;  // the baseline is not the start, but the first correct candidate
+    bool better = false;        // it became the best
   };
   using RowPtr = std::shared_ptr<const Row>;
 
@@ -106,7 +107,9 @@ class Sitting {
   mutable std::mutex mutex_;  // guards what follows
   std::vector<RowPtr> rows_;
   std::int64_t best_ = 0;
-  std::int64_t preferred_ = 0;  // over best_, by a comparison; 0: none
+  // Over best_, by a comparison: the candidate, and its gain at the lower end of the interval.
+  std::int64_t preferred_ = 0;  // 0: none
+  double preferred_gain_ = 0;
   std::int64_t baseline_ = 0;
   int revisions_ = 0;  // the bench's, when rows_ were diagnosed
 };

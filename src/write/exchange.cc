@@ -118,7 +118,8 @@ void Exchange::refuse(const std::string& folder, const std::string& file, const 
   const bool moved = ::rename(reply.c_str(), join(refused, file).c_str()) == 0;
   if (!refused_.insert(reply).second && !moved) return;  // already reported
   give(WriterNote{Event::kRefused, reply + ": " + error.message + "; " + error.next +
-                                       " (moved to " + refused + ")"});
+                                       (moved ? " (moved to " + refused + ")"
+                                              : " (it cannot be moved to " + refused + ")")});
 }
 
 void Exchange::file_taken(const std::string& folder, const std::string& file, const Known& known,

@@ -51,7 +51,8 @@ struct TrustRow {
 constexpr TrustRow kTrusts[] = {
     {Trust::kPlan, "plan", "only its launch plan and device code ran beside the data"},
     {Trust::kInProcess, "in-process", "its code ran in the process that holds the data"},
-    {Trust::kModule, "module", "its Python code ran in a separate process that holds the data"},
+    {Trust::kModule, "module",
+     "its Python code ran in a separate process, beside the data of one call"},
 };
 static_assert(rows_are_in_order(kTrusts, &TrustRow::trust));
 

@@ -22,7 +22,7 @@ enum class Label {
   kDegenerate,
   kAboveMeasuredCeiling,
   kTimeDependsOnValues,
-  kHostForm,  // its own process held the data and the clock (docs/launch-plan.md)
+  kHostForm,  // timed as its own host code runs (docs/launch-plan.md)
   kNoFreshAudit,
 };
 struct LabelRow {

@@ -21,7 +21,7 @@ TEST(Labels, ThePageHasARowForEach) {
   }
   EXPECT_EQ(label_meaning("no-such-label"), "");
   EXPECT_EQ(trust_meaning(trust_name(Trust::kModule)),
-            "its Python code ran in a separate process that holds the data");
+            "its Python code ran in a separate process, beside the data of one call");
 }
 
 TEST(Outcome, KindsHaveTheirNames) {

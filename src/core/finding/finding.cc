@@ -79,6 +79,10 @@ std::string_view severity_name(Severity severity) {
   return kSeverities[static_cast<int>(severity)];
 }
 std::string_view bound_name(Bound bound) { return kBounds[static_cast<int>(bound)]; }
+std::optional<Bound> bound_from_number(std::int64_t number) {
+  if (number < 0 || number >= static_cast<std::int64_t>(std::size(kBounds))) return std::nullopt;
+  return static_cast<Bound>(number);
+}
 Bound bound_from_name(std::string_view name) { return named(kBounds, name, Bound::kUnknown); }
 
 std::string diagnosis_to_json(const Diagnosis& diagnosis) {

@@ -2,6 +2,7 @@
 // The diagnosis of a candidate: an expert's reading of the evidence.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,8 +55,9 @@ struct Finding {
 };
 
 enum class Bound { kMemory, kCompute, kLatency, kLaunch, kMixed, kUnknown };
-std::string_view bound_name(Bound bound);      // "memory"
-Bound bound_from_name(std::string_view name);  // kUnknown for any other name
+std::string_view bound_name(Bound bound);                     // "memory"
+Bound bound_from_name(std::string_view name);                 // kUnknown for any other name
+std::optional<Bound> bound_from_number(std::int64_t number);  // nullopt: there is none
 
 // The runner's result for one tool; shown to the user.
 struct ToolRun {

@@ -193,9 +193,6 @@ Result<Gathered> gather_binary(const std::string& file, const Theory& theory) {
   return gathered;
 }
 
-namespace {
-
-// Text of any profiler.
 Result<Gathered> gather_text(const std::string& text, const std::string& file,
                              const Theory& theory) {
   const NcuSettings ncu{theory.calls, theory.kernel};
@@ -213,6 +210,8 @@ Result<Gathered> gather_text(const std::string& text, const std::string& file,
               "give a run, a kernel, a cubin, a report of ncu or nsys or its export, or evidence "
               "that was saved; `kernelpro diagnose --help` lists them");
 }
+
+namespace {
 
 Result<Gathered> gather_input(const Theory& theory) {
   KP_ASSIGN(const std::string text,

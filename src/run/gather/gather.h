@@ -31,6 +31,9 @@ Result<Gathered> gather_binary(const std::string& file, const Theory& theory);
 // ncu's details page as text. The content decides, not the file name. "-": standard input, for
 // text.
 Result<Gathered> gather_file(const std::string& file, const Theory& theory);
+// The texts among these, as `file` names them: CSV, pages, evidence and verdicts.
+Result<Gathered> gather_text(const std::string& text, const std::string& file,
+                             const Theory& theory);
 // Runs a program under the tracer, then again under ncu for the counters of its longest kernels if
 // `counters` is set and ncu is available.
 Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theory& theory,

@@ -141,7 +141,9 @@ bool read_brief(const Statement& row, StoredBrief* brief) {
     }
   }
   known.evaluation.code = row.text(20);
-  known.diagnosis.bound = static_cast<Bound>(row.integer(21));
+  const auto bound = bound_from_number(row.integer(21));
+  if (!bound) return false;
+  known.diagnosis.bound = *bound;
   known.diagnosis.floor_us = row.real(22);
   known.diagnosis.fraction_of_ceiling = row.real(23);
   brief->promise = {row.integer(24) != 0, row.real(25), row.real(26)};

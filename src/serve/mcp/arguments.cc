@@ -52,7 +52,10 @@ std::string row_line(const Sitting::Row& row) {
     return clip(first_line(printable(outcome_summary(evaluation.outcome))), kIdeaShown);
   }
   std::string text = human_us(score_us(evaluation)) + " a call";
-  if (row.speedup > 0) text += ", " + speedup_text(row.speedup) + " the start";
+  if (row.speedup > 0) {
+    text += ", " + speedup_text(row.speedup) +
+            (row.start_failed ? " the first correct one" : " the start");
+  }
   return text;
 }
 

@@ -225,22 +225,28 @@ void Desk::make_room(const Sitting* next) {
   }
 }
 
+std::shared_ptr<Sitting> Desk::at(const std::shared_ptr<Sitting>& sitting) {
+  if (!sitting->warm()) make_room(sitting.get());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  recent_.remove(sitting);
+  recent_.push_front(sitting);
+  return sitting;
+}
+
+Result<std::shared_ptr<Sitting>> Desk::sit_again(const TaskChoice& choice) {
+  KP_ASSIGN(const auto sitting, begun(choice));
+  return at(sitting);
+}
+
 Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& ticket) {
   KP_ASSIGN(auto key, key_of(choice));
-  const auto use = [this](const std::shared_ptr<Sitting>& sitting) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    recent_.remove(sitting);
-    recent_.push_front(sitting);
-  };
   {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto found = runs_.find(key);
     if (found != runs_.end()) {
       const auto sitting = found->second;
       lock.unlock();
-      if (!sitting->warm()) make_room(sitting.get());
-      use(sitting);
-      return sitting;
+      return at(sitting);
     }
   }
   ticket.phase("opening the task");
@@ -250,10 +256,11 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
   // "auto" may resolve to a target that a client named before.
   const Key resolved{key.path, std::string(target_name(settings.target)), key.precision};
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     if (const auto found = runs_.find(resolved); found != runs_.end()) {
-      runs_[key] = found->second;
-      return found->second;
+      const auto sitting = runs_[key] = found->second;
+      lock.unlock();
+      return at(sitting);
     }
   }
   make_room(nullptr);
@@ -275,7 +282,7 @@ Result<std::shared_ptr<Sitting>> Desk::sit(const TaskChoice& choice, Ticket& tic
     return tl::unexpected<Error>(std::move(sitting.error()));
   }
   const std::shared_ptr<Sitting> made = std::move(*sitting);
-  use(made);
+  at(made);
   const std::lock_guard<std::mutex> lock(mutex_);
   runs_[key] = runs_[resolved] = made;
   return made;

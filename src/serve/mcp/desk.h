@@ -67,6 +67,8 @@ class Desk {
   // The run for this choice; opens one if there is none. Call on the evaluation thread; `ticket`
   // receives progress.
   Result<std::shared_ptr<Sitting>> sit(const TaskChoice& choice, Ticket& ticket);
+  // The existing run for this choice, to be measured with. Call on the evaluation thread.
+  Result<std::shared_ptr<Sitting>> sit_again(const TaskChoice& choice);
   // The existing run for this choice; for an empty task, the most recently used. Any thread.
   Result<std::shared_ptr<Sitting>> begun(const TaskChoice& choice) const;
 
@@ -97,6 +99,8 @@ class Desk {
   Result<OpenedTask> open(const Key& key, TargetKind* target) const;
   // Releases prepared targets to make room for `next`.
   void make_room(const Sitting* next);
+  // The run, as the one used last; makes room where its target must be prepared again.
+  std::shared_ptr<Sitting> at(const std::shared_ptr<Sitting>& sitting);
 
   const DeskSettings settings_;
   Runners runners_;

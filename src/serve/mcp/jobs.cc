@@ -43,19 +43,20 @@ Jobs::~Jobs() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-std::shared_ptr<Ticket> Jobs::submit(Lane lane, Work work, Ticket::OnProgress on_progress) {
-  auto ticket = std::make_shared<Ticket>(std::move(on_progress));
+void Jobs::submit(Lane lane, Work work, const std::shared_ptr<Ticket>& ticket) {
+  Queue& queue = queues_[static_cast<int>(lane)];
   std::size_t before = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    Queue& queue = queues_[static_cast<int>(lane)];
     before = queue.waiting.size() + (queue.running ? 1 : 0);
+  }
+  // Before the job can run, which reports phases of its own.
+  if (before > 0) ticket->phase("waiting for " + std::to_string(before) + " before it");
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
     queue.waiting.push_back({ticket, std::move(work)});
   }
-  // Only if other jobs are ahead: otherwise the work may have started and reported a phase.
-  if (before > 0) ticket->phase("waiting for " + std::to_string(before) + " before it");
   changed_.notify_all();
-  return ticket;
 }
 
 void Jobs::serve(Queue* queue) {

@@ -53,9 +53,10 @@ class Jobs {
   Jobs& operator=(const Jobs&) = delete;
 
   // Runs `work` on the lane's thread, in a CancelScope of the ticket (base/cancel.h); drops it if
-  // the ticket is cancelled first.
+  // the ticket is cancelled first. Where it must wait, the ticket reports that before this returns,
+  // on this thread.
   using Work = std::function<void(Ticket& ticket)>;
-  std::shared_ptr<Ticket> submit(Lane lane, Work work, Ticket::OnProgress on_progress);
+  void submit(Lane lane, Work work, const std::shared_ptr<Ticket>& ticket);
 
  private:
   struct Job {

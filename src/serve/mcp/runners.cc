@@ -50,8 +50,8 @@ Result<void> Runners::check_idle() {
   return {};
 }
 
-Result<std::string> Runners::start(const std::string& name, std::vector<std::string> arguments,
-                                   const std::function<bool()>& cancelled) {
+Result<Runners::Started> Runners::start(const std::string& name, std::vector<std::string> arguments,
+                                        const std::function<bool()>& cancelled) {
   KP_TRY(check_idle());
   const std::string path = new_run_directory(name, folder_);
   arguments.insert(arguments.end(), {"--run", path});
@@ -66,19 +66,16 @@ Result<std::string> Runners::start(const std::string& name, std::vector<std::str
     last_ = path;
   }
   for (int i = 0; i < kStartTicks && !is_run(path); ++i) {
-    if (cancelled()) {
-      ::kill(*pid, SIGINT);
-      return fail(ErrorKind::kEnvironment, "the call was cancelled", "call again");
-    }
     if (!running(path)) {
       const std::string text = said(path, kSaidLines);
       drop_run_directory(path);
       return fail(ErrorKind::kBadInput, "the search ended before it began:\n" + text,
                   "change what it complains about, and call again");
     }
+    if (cancelled()) ::kill(*pid, SIGINT);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  return path;
+  return Started{path, is_run(path)};
 }
 
 Result<FoundRun> Runners::find(const std::string& name) {
@@ -89,10 +86,19 @@ Result<FoundRun> Runners::find(const std::string& name) {
     wanted = last_.empty() ? "" : run_address(last_);
   }
   if (wanted.empty() && !runs.empty()) return runs.front();
+  const auto meant = [&](const FoundRun& each) {
+    return each.id == wanted || each.name == wanted || basename(each.name) == wanted ||
+           absolute(each.path) == absolute(wanted);
+  };
   for (const FoundRun& each : runs) {
-    const bool meant = each.id == wanted || each.name == wanted || basename(each.name) == wanted ||
-                       absolute(each.path) == absolute(wanted);
-    if (meant) return each;
+    if (meant(each)) return each;
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [path, pid] : pids_) {
+      const FoundRun each{run_address(path), basename(path), path};
+      if (meant(each)) return each;
+    }
   }
   std::vector<std::string> names;
   for (const FoundRun& each : runs) {

@@ -175,16 +175,6 @@ void McpSession::look_up(const RpcMessage& request, const std::shared_ptr<Outlet
 void McpSession::submit(const RpcMessage& request, const std::shared_ptr<Outlet>& outlet, Lane lane,
                         Answering work) {
   const std::string key = dump_json(request.id);
-  std::string problem;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (version_.empty()) problem = "the first request must be initialize";
-    if (pending_.contains(key)) problem = "a call with this id is in flight";
-    if (pending_.size() >= kMaxPending) problem = "100 calls are in flight: wait for some of them";
-  }
-  if (!problem.empty()) {
-    return outlet->send(rpc_error(request.id, kRpcInvalidRequest, problem));
-  }
   const JsonReader params(request.params);
   const Json token = JsonReader(params.object("_meta")).member("progressToken") != nullptr
                          ? params.object("_meta").at("progressToken")
@@ -197,17 +187,26 @@ void McpSession::submit(const RpcMessage& request, const std::shared_ptr<Outlet>
       if (const auto self = weak.lock()) self->progress(key, token, value, text);
     };
   }
-  auto job = [weak, key, work = std::move(work)](Ticket& ticket) {
+  const auto ticket = std::make_shared<Ticket>(std::move(on_progress));
+  std::string problem;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (version_.empty()) problem = "the first request must be initialize";
+    if (pending_.contains(key)) problem = "a call with this id is in flight";
+    if (pending_.size() >= kMaxPending) problem = "100 calls are in flight: wait for some of them";
+    if (problem.empty()) pending_[key] = {ticket, outlet};
+  }
+  if (!problem.empty()) {
+    return outlet->send(rpc_error(request.id, kRpcInvalidRequest, problem));
+  }
+  auto job = [weak, key, work = std::move(work)](Ticket& running) {
     const auto self = weak.lock();
     if (!self) return;
-    const Json message = work(*self, ticket);
-    if (!ticket.cancelled()) self->complete(key, message);
+    const Json message = work(*self, running);
+    if (!running.cancelled()) self->complete(key, message);
   };
-  // Submit under the lock, so that the answer finds its pending request.
-  const std::lock_guard<std::mutex> lock(mutex_);
-  Pending& pending = pending_[key];
-  pending.outlet = outlet;
-  pending.ticket = jobs_.submit(lane, std::move(job), std::move(on_progress));
+  // Without the lock: a job that waits reports so at once.
+  jobs_.submit(lane, std::move(job), ticket);
 }
 
 void McpSession::notified(const RpcMessage& message) {

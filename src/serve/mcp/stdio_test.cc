@@ -206,7 +206,7 @@ TEST(Stdio, CallsInFlightAndCancellation) {
   server.initialize();
   const auto children = run_endless(&server, 20);
   // Other calls are answered in the meantime; a second evaluation waits and is cancelled first.
-  server.start_call(21, "evaluate", {{"task", "axpy"}, {"source", axpy("args.x[i]")}});
+  server.start_call(21, "evaluate", {{"task", "axpy"}, {"source", axpy("args.x[i]")}}, true);
   EXPECT_TRUE(server.ask(22, "ping").contains("result"));
   EXPECT_FALSE(server.call(23, "list_tasks", Json::object()).is_null());
   EXPECT_TRUE(contains(text_of(server.call(24, "history", Json::object())), "(best)"));

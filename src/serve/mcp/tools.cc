@@ -101,7 +101,7 @@ constexpr ToolArgument kMakeTask[] = {
     {"name", Kind::kText, "Name of the new task, and of its folder.", true},
     {"source", Kind::kText,
      "Code to start from: a CUDA or C++ file with the kernel or function, or a PyTorch extension. "
-     "Without it, an empty task is made."},
+     "Without it, and without a task.toml in files, an empty task is made."},
     {"file", Kind::kText, "The source's file name, such as softmax.cu; by default guessed."},
     {"function", Kind::kText,
      "The function or kernel of the source that is meant; by default the likeliest."},
@@ -134,9 +134,10 @@ constexpr ToolArgument kFileAll = {"all", Kind::kFlag,
 constexpr ToolArgument kDiagnoseFile[] = {
     {"path", Kind::kText,
      "The file: .ncu-rep, ncu's CSV or printed pages, .nsys-rep or its SQLite or CSV export, "
-     ".cubin, "
-     ".so, a program, or evidence that kernelpro saved.",
-     true},
+     ".cubin, .so, a program, or evidence that kernelpro saved."},
+    {"text", Kind::kText,
+     "Instead of a path, the text of a file that lies elsewhere: CSV, printed pages, or what "
+     "kernelpro diagnose FILE --evidence OUT.json wrote there of any file."},
     kFileTask,
     kFileCase,
     {"device", Kind::kText, "GPU of the report, such as H100, if it does not name one."},

@@ -193,7 +193,7 @@ Result<ToolAnswer> compare_tool(Desk& desk, const Json& arguments, Ticket& ticke
 
 Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
   KP_TRY(desk.runners().check_idle());
-  KP_ASSIGN(auto found, desk.begun(task_choice(arguments)));
+  KP_ASSIGN(auto found, desk.sit_again(task_choice(arguments)));
   Sitting& sitting = *found;
   KP_ASSIGN(auto done, sitting.finish([&](const std::string& phase) { ticket.phase(phase); }));
   if (!done) return tl::unexpected<Error>(cancelled_error());
@@ -217,7 +217,7 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
   text += result.held_out;
   text += std::to_string(result.evaluations) + " evaluations. Files:\n";
   for (const std::string& path : paths) text += "- " + path + "\n";
-  KP_ASSIGN(const FoundRun run, desk.runners().find(sitting.directory()));
+  const FoundRun run{run_address(sitting.directory()), "", sitting.directory()};
   text += "The same for clients elsewhere: " + run_resource(run, "report.html") + ", " +
           run_resource(run, "kernel") + "\n";
   return ToolAnswer{std::move(text),

@@ -121,7 +121,8 @@ Result<ToolAnswer> make_task_tool(Desk& desk, const Json& arguments, Ticket&) {
   bool again = false;
   KP_ASSIGN(const std::string folder, desk.task_folder(name, &again));
   Scaffold scaffold;
-  if (!again || !given.text("source").empty()) {
+  const bool whole = again || given.object("files").contains("task.toml");
+  if (!whole || !given.text("source").empty()) {
     KP_ASSIGN(scaffold, scaffold_of(name, given));
   }
   for (const auto& [file, text] : given.object("files").items()) {
@@ -161,10 +162,19 @@ Result<ToolAnswer> make_task_tool(Desk& desk, const Json& arguments, Ticket&) {
 
 Result<ToolAnswer> diagnose_file_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
   const JsonReader given(arguments);
-  KP_ASSIGN(const std::string path, desk.find_file(given.text("path")));
+  const std::string text = given.text("text"), path = given.text("path");
+  if (text.empty() == path.empty()) {
+    return fail(ErrorKind::kBadInput, "diagnose_file needs a path or a text, one of them",
+                "give the path of a file of this machine, or the text of one that lies elsewhere");
+  }
   KP_ASSIGN(const Theory theory, complete_theory(desk, given));
-  ticket.phase("reading " + basename(path));
-  KP_ASSIGN(const Gathered gathered, gather_file(path, theory));
+  if (!text.empty()) {
+    KP_ASSIGN(const Gathered gathered, gather_text(text, "the text", theory));
+    return diagnosed(desk, gathered, arguments);
+  }
+  KP_ASSIGN(const std::string file, desk.find_file(path));
+  ticket.phase("reading " + basename(file));
+  KP_ASSIGN(const Gathered gathered, gather_file(file, theory));
   return diagnosed(desk, gathered, arguments);
 }
 

@@ -48,7 +48,7 @@ std::string candidate_line(const Story& story, const StoredCandidate& candidate)
   }
   text += human_us(score_us(known.evaluation));
   if (const double ratio = story.speedup_of(known.id); ratio > 0) {
-    text += ", " + speedup_text(ratio) + " the start";
+    text += ", " + speedup_text(ratio) + " the " + std::string(baseline_words(story));
   }
   return text + (story.best == &candidate ? " (best)\n" : "\n");
 }
@@ -109,13 +109,16 @@ Result<ToolAnswer> optimize_tool(Desk& desk, const Json& arguments, Ticket& tick
   desk.cool();
   ticket.phase("starting the search");
   const std::string stem = basename(task).substr(0, basename(task).find('.'));
-  KP_ASSIGN(const std::string path,
+  KP_ASSIGN(const Runners::Started started,
             desk.runners().start(stem, std::move(words), [&] { return ticket.cancelled(); }));
-  const std::string name = basename(path);
-  return ToolAnswer{"The search began: run " + name +
-                        ". It goes on by itself, also when this client leaves. While it runs, no "
-                        "kernel is evaluated here.\nNext: follow it with wait_s, or stop it.\n",
-                    {{"run", name}, {"id", run_address(path)}, {"folder", absolute(path)}}};
+  const std::string name = basename(started.path);
+  std::string text = "The search began: run " + name + ". ";
+  if (!started.exists) text += "It still prepares: references and ceilings. ";
+  text +=
+      "It goes on by itself, also when this client leaves. While it runs, no kernel is evaluated "
+      "here.\nNext: follow it with wait_s, or stop it.\n";
+  return ToolAnswer{
+      text, {{"run", name}, {"id", run_address(started.path)}, {"folder", absolute(started.path)}}};
 }
 
 Result<ToolAnswer> follow_tool(Desk& desk, const Json& arguments, Ticket& ticket) {
@@ -124,8 +127,17 @@ Result<ToolAnswer> follow_tool(Desk& desk, const Json& arguments, Ticket& ticket
   const double until =
       real_clock().now_s() + std::min(static_cast<double>(given.integer("wait_s")), kLongestWait);
   ticket.phase("following " + run.name);
-  while (real_clock().now_s() < until && !ticket.cancelled() && run_holder(run.path)) {
+  const auto goes_on = [&] { return run_holder(run.path) || desk.runners().running(run.path); };
+  while (real_clock().now_s() < until && !ticket.cancelled() && goes_on()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  if (!is_run(run.path)) {
+    const bool running = desk.runners().running(run.path);
+    return ToolAnswer{
+        "Run " + run.name +
+            (running ? " still prepares.\n" : " ended before anything was stored.\n") +
+            "It said last:\n" + fenced(desk.runners().said(run.path, 8)),
+        {{"run", run.name}, {"id", run.id}, {"state", running ? "running" : "ended"}}};
   }
   KP_ASSIGN(const Look look, look_at(run));
   const Story story = tell(*look.view);

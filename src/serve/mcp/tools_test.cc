@@ -69,6 +69,11 @@ TEST(McpTools, ASavedReportIsDiagnosed) {
   ASSERT_FALSE(read["isError"].get<bool>()) << text_of(read);
   EXPECT_FALSE(read["structuredContent"]["basis"].get<std::string>().empty());
   EXPECT_TRUE(contains(text_of(read), "device memory, is at 88.6 %")) << text_of(read);
+  // The same of a machine elsewhere: its text, and what is not one or the other.
+  const Json sent = server.call(5, "diagnose_file", {{"text", *read_file(report)}});
+  EXPECT_TRUE(contains(text_of(sent), "device memory, is at 88.6 %")) << text_of(sent);
+  const Json neither = server.call(6, "diagnose_file", Json::object());
+  EXPECT_TRUE(contains(text_of(neither), "a path or a text")) << text_of(neither);
   const Json none = server.call(3, "diagnose_file", {{"path", "no-such.ncu-rep"}});
   EXPECT_TRUE(contains(text_of(none), "there is no file")) << text_of(none);
   const Json bad = server.call(4, "diagnose_program", {{"command", "ls"}});
@@ -78,24 +83,35 @@ TEST(McpTools, ASavedReportIsDiagnosed) {
 // A search that goes on by itself: begun, followed, in nobody's way, stopped, read.
 TEST(McpTools, ASearchIsStartedFollowedAndStopped) {
   const TempDir dir;
-  ServerProcess server(dir.path(),
-                       {"mcp", source_dir() + "/examples", "--target", "cpu", "--no-record"});
+  ASSERT_TRUE(make_dirs(join(dir.path(), "tasks")));
+  ServerProcess server(dir.path(), {"mcp", "tasks", "--target", "cpu", "--no-record"});
   server.initialize();
+  // A small task with more settings than anyone waits for.
+  Json files = Json::object();
+  for (const char* file : {"task.toml", "reference.cpp"}) {
+    files[file] = *read_file(source_dir() + "/tests/tasks/axpy/" + file);
+  }
+  files["kernel.cpp"] =
+      "// @knob A 1 2 3 4 5 6 7 8\n// @knob B 1 2 3 4 5 6 7 8\n// @knob C 1 2 3 4 5 6 7 8\n"
+      "#include \"task.h\"\nextern \"C\" void launch(const Args& args) {\n"
+      "  for (int i = 0; i < N; ++i) args.y[i] = 2 * args.x[i] + args.z[i];\n}\n";
+  const Json made = server.call(40, "make_task", {{"name", "tuned"}, {"files", files}});
+  ASSERT_FALSE(made["isError"].get<bool>()) << text_of(made);
   const Json none = server.call(2, "follow", Json::object());
   EXPECT_TRUE(contains(text_of(none), "there is no run yet")) << text_of(none);
   const Json wrong =
-      server.call(3, "optimize", {{"task", "softmax"}, {"model", "nobody:nothing"}}, kPatience);
+      server.call(3, "optimize", {{"task", "tuned"}, {"model", "nobody:nothing"}}, kPatience);
   EXPECT_TRUE(contains(text_of(wrong), "ended before it began")) << text_of(wrong);
   const Json begun = server.call(
-      4, "optimize", {{"task", "softmax"}, {"evaluations", 5000}, {"seconds", 3000}}, kPatience);
+      4, "optimize", {{"task", "tuned"}, {"evaluations", 5000}, {"seconds", 3000}}, kPatience);
   ASSERT_FALSE(begun["isError"].get<bool>()) << text_of(begun);
   const std::string run = begun["structuredContent"]["run"].get<std::string>();
   const auto busy = [&](int id, const std::string& tool, const Json& arguments) {
     const Json answer = server.call(id, tool, arguments);
     EXPECT_TRUE(contains(text_of(answer), "would disturb the times")) << text_of(answer);
   };
-  busy(5, "evaluate", {{"task", "softmax"}, {"source", "x"}});
-  busy(6, "optimize", {{"task", "softmax"}});
+  busy(5, "evaluate", {{"task", "tuned"}, {"source", "x"}});
+  busy(6, "optimize", {{"task", "tuned"}});
   Json followed;
   for (int id = 100; id < 400; ++id) {
     followed = server.call(id, "follow", {{"wait_s", 2}}, kPatience);
@@ -124,7 +140,7 @@ TEST(McpTools, ASearchIsStartedFollowedAndStopped) {
     EXPECT_EQ(content["mimeType"], each["mimeType"]);
     const std::string text = content["text"].get<std::string>();
     const bool kernel = each["uri"].get<std::string>().ends_with("/kernel");
-    EXPECT_TRUE(contains(text, kernel ? "launch" : "softmax")) << each;
+    EXPECT_TRUE(contains(text, kernel ? "launch" : "axpy")) << each;
   }
   const Json unknown = server.ask(33, "resources/read", {{"uri", "kernelpro://run/0/kernel"}});
   EXPECT_EQ(unknown["error"]["code"], kRpcResourceNotFound) << unknown;

@@ -19,7 +19,7 @@ namespace kernelpro {
 namespace {
 
 // Commands that work on one run.
-constexpr std::string_view kRunners = " optimize resume replay ";
+constexpr std::string_view kRunners = " optimize resume replay measure ";
 
 std::string link_of(const std::string& path) {
   char text[4096];

@@ -30,7 +30,10 @@ WebReply refused(int status, const std::string& why, const std::string& next) {
 }
 
 WebReply failed(const Error& error) {
-  return refused(error.kind == ErrorKind::kBusy ? 409 : 404, error.message, error.next);
+  const int status = error.kind == ErrorKind::kBusy       ? 409
+                     : error.kind == ErrorKind::kBadInput ? 404
+                                                          : 500;
+  return refused(status, error.message, error.next);
 }
 
 std::optional<FoundRun> find(const std::vector<FoundRun>& all, const std::string& id) {

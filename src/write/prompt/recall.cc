@@ -322,10 +322,10 @@ std::string errors_lines(const std::vector<RankedFact>& facts, std::size_t most)
   std::string text;
   for (const RankedFact& each : facts) {
     const Fact& fact = *each.fact;
-    if (fact.error.empty() || fact.cure.empty() || told.size() >= most) continue;
+    if (!is_cure(fact) || told.size() >= most) continue;
     const WordSet words = words_of(fact.error);
     if (std::any_of(told.begin(), told.end(),
-                    [&](const WordSet& other) { return likeness(words, other) >= kAlike; })) {
+                    [&](const WordSet& other) { return likeness(words, other) >= kErrorsAlike; })) {
       continue;
     }
     told.push_back(words);

@@ -101,9 +101,13 @@ std::string speed_text(const Known& known, const ProposalRequest& request) {
   const double us = comparable_us(known);
   std::string text = human_us(us);
   const bool is_start = request.baseline != nullptr && request.baseline->id == known.id;
-  if (is_start) return text + ", the start";
+  // The first correct candidate is the start, unless that failed.
+  const bool same = request.baseline != nullptr && request.start != nullptr &&
+                    request.start->id == request.baseline->id;
+  const std::string over = same || request.start == nullptr ? "the start" : "the first correct one";
+  if (is_start) return text + ", " + over;
   if (request.baseline != nullptr) {
-    text += ", " + number(comparable_us(*request.baseline) / us, 3) + "x the start";
+    text += ", " + number(comparable_us(*request.baseline) / us, 3) + "x " + over;
   }
   const Correct* correct = known.evaluation.correct();
   if (correct == nullptr || !correct->versus) return text;
