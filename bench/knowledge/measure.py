@@ -146,7 +146,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tree", required=True, help="folder with include/ and examples/")
     parser.add_argument("--kernelpro", required=True, help="the program")
-    parser.add_argument("--part", choices=["dev", "test", "blind"],
+    parser.add_argument("--part", choices=["dev", "test", "blind", "blind2"],
                         help="only this part, without baselines")
     parser.add_argument("--language", choices=["cpp", "cuda", "python"],
                         help="what search prefers, as a run's task does")
@@ -175,7 +175,7 @@ def main():
                 ranks[name, number] = rank_of(paths[:10], question["answers"])
 
     columns = list(dict.fromkeys((q["kind"], q["part"]) for q in questions))
-    columns.sort(key=lambda column: (column[0], ["dev", "test", "blind"].index(column[1])))
+    columns.sort(key=lambda column: (column[0], ["dev", "test", "blind", "blind2"].index(column[1])))
     print("| way | " + " | ".join(f"{kind}, {part}" for kind, part in columns)
           + " | median ms | p95 ms |")
     print("|---|" + "---|" * (len(columns) + 2))

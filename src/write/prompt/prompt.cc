@@ -72,7 +72,8 @@ std::string definition(const Task& task, TargetKind target) {
 std::string_view precision_rule(Precision precision) {
   switch (precision) {
     case Precision::kFp32:
-      return "every product and sum in fp32 or better; no TF32, no half precision, unless operands are "
+      return "every product and sum in fp32 or better; no TF32, no half precision, unless operands "
+             "are "
              "split into parts that together are as precise";
     case Precision::kTf32:
       return "products may be rounded to TF32; sums in fp32";
