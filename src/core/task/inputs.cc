@@ -51,89 +51,184 @@ kp::DrawSpec draw_spec(const Tensor& tensor) {
 
 namespace {
 
-// Blocks are computed for this many counters at once, one in each lane of a vector.
-constexpr int kLanes = 16;
-using Lanes = unsigned __attribute__((vector_size(4 * kLanes)));
+// Blocks are computed for several counters at once, one in each lane of a vector. As many as a
+// register of the machine holds: sixteen words of state fill its registers.
+template <int kLanes>
+struct Vectors {
+  typedef unsigned Words __attribute__((vector_size(4 * kLanes)));
+  typedef int Ints __attribute__((vector_size(4 * kLanes)));
+  typedef double Doubles __attribute__((vector_size(8 * kLanes)));
+  typedef float Floats __attribute__((vector_size(4 * kLanes)));
+};
 
+template <int kLanes>
 KERNELPRO_WIDE_PART void many_blocks(const kp::Key& key, unsigned long long stream,
-                                     unsigned long long counter, unsigned (&words)[16][kLanes]) {
+                                     unsigned long long counter,
+                                     typename Vectors<kLanes>::Words (&words)[16]) {
+  using Words = typename Vectors<kLanes>::Words;
   unsigned first[16];
   kp::chacha_start(key, stream, counter, first);
-  Lanes start[16], x[16];
-  for (int i = 0; i < 16; ++i) start[i] = first[i] - Lanes{};
+  Words start[16];
+  for (int i = 0; i < 16; ++i) start[i] = first[i] - Words{};
   for (int lane = 0; lane < kLanes; ++lane) {
     const unsigned long long number = counter + static_cast<unsigned long long>(lane);
     start[12][lane] = static_cast<unsigned>(number);
     start[13][lane] = static_cast<unsigned>(number >> 32);
   }
-  for (int i = 0; i < 16; ++i) x[i] = start[i];
-  kp::chacha_rounds<8>(x);
-  for (int i = 0; i < 16; ++i) {
-    x[i] += start[i];
-    std::memcpy(words[i], &x[i], sizeof x[i]);
+  for (int i = 0; i < 16; ++i) words[i] = start[i];
+  kp::chacha_rounds<8>(words);
+  for (int i = 0; i < 16; ++i) words[i] += start[i];
+}
+
+// kp::unit_double of words of two halves: both parts are exact, and so is their sum.
+template <int kLanes>
+KERNELPRO_WIDE_PART void unit_doubles(const typename Vectors<kLanes>::Words& low,
+                                      const typename Vectors<kLanes>::Words& high,
+                                      typename Vectors<kLanes>::Doubles* units) {
+  using Ints = typename Vectors<kLanes>::Ints;
+  using Doubles = typename Vectors<kLanes>::Doubles;
+  const Doubles upper =
+      __builtin_convertvector(reinterpret_cast<Ints>(high ^ 0x80000000u), Doubles) + 0x1p31;
+  const Doubles lower = __builtin_convertvector(reinterpret_cast<Ints>(low >> 11), Doubles);
+  *units = upper * 0x1p-32 + lower * 0x1p-53;
+}
+
+// kp::draw_float of uniform (0) and normal (1) elements at `place` of each block.
+template <int kKind, int kLanes>
+KERNELPRO_WIDE_PART void draw_floats(const kp::DrawSpec& spec,
+                                     const typename Vectors<kLanes>::Words (&words)[16], int place,
+                                     typename Vectors<kLanes>::Floats* floats) {
+  using V = Vectors<kLanes>;
+  typename V::Doubles values;
+  if constexpr (kKind == 1) {
+    const auto* own = words + 8 * place;
+    typename V::Words sum{};
+    for (int i = 0; i < 6; ++i) sum += (own[i] & 0xffffu) + (own[i] >> 16);
+    const auto whole = reinterpret_cast<typename V::Ints>(2 * sum - 12 * 65535);
+    unit_doubles<kLanes>(own[6], own[7], &values);
+    const auto between = values * 2.0 - 1.0;
+    values = (__builtin_convertvector(whole, typename V::Doubles) + between) * 0x1p-17;
+  } else {
+    unit_doubles<kLanes>(words[2 * place], words[2 * place + 1], &values);
+  }
+  for (int lane = 0; lane < kLanes; ++lane) values[lane] = fma(values[lane], spec.b, spec.a);
+  *floats = __builtin_convertvector(values, typename V::Floats);
+  if constexpr (kKind == 0) {
+    const typename V::Floats first = spec.first - typename V::Floats{};
+    const typename V::Floats last = spec.last - typename V::Floats{};
+    *floats = *floats < first ? first : *floats > last ? last : *floats;
   }
 }
 
 // Elements of kLanes blocks, in order.
-template <int kKind, int kType, class Element>
+template <int kKind, int kType, class Element, int kLanes>
 KERNELPRO_WIDE_PART void draw_blocks(kp::DrawSpec spec, const kp::Key& key,
                                      unsigned long long stream, unsigned long long counter,
                                      char* to) {
-  constexpr int kWords = kKind == 1 ? 4 : 1, kInBlock = 8 / kWords;
+  constexpr int kInBlock = kKind == 1 ? 2 : 8;
   spec.kind = kKind;
   spec.dtype = kType;
-  unsigned words[16][kLanes];
-  many_blocks(key, stream, counter, words);
+  typename Vectors<kLanes>::Words words[16];
+  many_blocks<kLanes>(key, stream, counter, words);
   Element elements[kLanes * kInBlock];
   for (int place = 0; place < kInBlock; ++place) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-      kp::Block block{};
-      for (int w = place * kWords; w < (place + 1) * kWords; ++w) {
-        block.words[w] =
-            words[2 * w][lane] | static_cast<unsigned long long>(words[2 * w + 1][lane]) << 32;
+    if constexpr (kType < 3) {
+      typename Vectors<kLanes>::Floats floats;
+      draw_floats<kKind, kLanes>(spec, words, place, &floats);
+      for (int lane = 0; lane < kLanes; ++lane) {
+        const float value = floats[lane];
+        elements[lane * kInBlock + place] =
+            static_cast<Element>(kType == 0   ? kp::float_bits(value)
+                                 : kType == 1 ? kp::to_half(value)
+                                              : kp::to_bfloat16(value));
       }
-      elements[lane * kInBlock + place] = static_cast<Element>(kp::draw_bits(spec, block, place));
+    } else {
+      for (int lane = 0; lane < kLanes; ++lane) {
+        kp::Block block{};
+        block.words[place] = words[2 * place][lane] |
+                             static_cast<unsigned long long>(words[2 * place + 1][lane]) << 32;
+        elements[lane * kInBlock + place] = static_cast<Element>(kp::draw_bits(spec, block, place));
+      }
     }
   }
   std::memcpy(to, elements, sizeof elements);
 }
 
-template <int kKind, int kType, class Element>
+template <int kKind, int kType, class Element, int kLanes>
 KERNELPRO_WIDE_PART std::int64_t draw_many(const kp::DrawSpec& spec, const kp::Key& key,
                                            unsigned long long stream, std::int64_t number,
                                            std::int64_t count, char* to) {
   constexpr std::int64_t kAtOnce = kLanes * (kKind == 1 ? 2 : 8);
   std::int64_t drawn = 0;
   for (; drawn + kAtOnce <= count; drawn += kAtOnce, number += kLanes) {
-    draw_blocks<kKind, kType, Element>(spec, key, stream, static_cast<unsigned long long>(number),
-                                       to + drawn * static_cast<std::int64_t>(sizeof(Element)));
+    draw_blocks<kKind, kType, Element, kLanes>(
+        spec, key, stream, static_cast<unsigned long long>(number),
+        to + drawn * static_cast<std::int64_t>(sizeof(Element)));
   }
   return drawn;
 }
 
-// Draws the first elements of up to `count` that begin with block `number`; how many.
-KERNELPRO_WIDE std::int64_t draw_most(const kp::DrawSpec& spec, const kp::Key& key,
-                                      unsigned long long stream, std::int64_t number,
-                                      std::int64_t count, char* to) {
+template <int kLanes>
+KERNELPRO_WIDE_PART std::int64_t draw_in_lanes(const kp::DrawSpec& spec, const kp::Key& key,
+                                               unsigned long long stream, std::int64_t number,
+                                               std::int64_t count, char* to) {
   switch (8 * spec.kind + spec.dtype) {
     case 0:
-      return draw_many<0, 0, unsigned>(spec, key, stream, number, count, to);
+      return draw_many<0, 0, unsigned, kLanes>(spec, key, stream, number, count, to);
     case 1:
-      return draw_many<0, 1, unsigned short>(spec, key, stream, number, count, to);
+      return draw_many<0, 1, unsigned short, kLanes>(spec, key, stream, number, count, to);
     case 2:
-      return draw_many<0, 2, unsigned short>(spec, key, stream, number, count, to);
+      return draw_many<0, 2, unsigned short, kLanes>(spec, key, stream, number, count, to);
     case 8:
-      return draw_many<1, 0, unsigned>(spec, key, stream, number, count, to);
+      return draw_many<1, 0, unsigned, kLanes>(spec, key, stream, number, count, to);
     case 9:
-      return draw_many<1, 1, unsigned short>(spec, key, stream, number, count, to);
+      return draw_many<1, 1, unsigned short, kLanes>(spec, key, stream, number, count, to);
     case 10:
-      return draw_many<1, 2, unsigned short>(spec, key, stream, number, count, to);
+      return draw_many<1, 2, unsigned short, kLanes>(spec, key, stream, number, count, to);
     case 8 * 2 + 3:
-      return draw_many<2, 3, unsigned>(spec, key, stream, number, count, to);
+      return draw_many<2, 3, unsigned, kLanes>(spec, key, stream, number, count, to);
     default:
       return 0;
   }
 }
+
+// Draws the first elements of up to `count` that begin with block `number`; how many.
+using DrawMost = std::int64_t(const kp::DrawSpec& spec, const kp::Key& key,
+                              unsigned long long stream, std::int64_t number, std::int64_t count,
+                              char* to);
+
+std::int64_t draw_plain(const kp::DrawSpec& spec, const kp::Key& key, unsigned long long stream,
+                        std::int64_t number, std::int64_t count, char* to) {
+  return draw_in_lanes<4>(spec, key, stream, number, count, to);
+}
+
+#ifdef KERNELPRO_VECTORS
+[[gnu::target("arch=x86-64-v3")]] std::int64_t draw_avx2(const kp::DrawSpec& spec,
+                                                         const kp::Key& key,
+                                                         unsigned long long stream,
+                                                         std::int64_t number, std::int64_t count,
+                                                         char* to) {
+  return draw_in_lanes<8>(spec, key, stream, number, count, to);
+}
+
+[[gnu::target("arch=x86-64-v4")]] std::int64_t draw_avx512(const kp::DrawSpec& spec,
+                                                           const kp::Key& key,
+                                                           unsigned long long stream,
+                                                           std::int64_t number, std::int64_t count,
+                                                           char* to) {
+  return draw_in_lanes<16>(spec, key, stream, number, count, to);
+}
+
+DrawMost* fastest_draw() {
+  if (__builtin_cpu_supports("x86-64-v4")) return draw_avx512;
+  if (__builtin_cpu_supports("x86-64-v3")) return draw_avx2;
+  return draw_plain;
+}
+#else
+DrawMost* fastest_draw() { return draw_plain; }
+#endif
+
+DrawMost* const draw_most = fastest_draw();
 
 }  // namespace
 
