@@ -22,9 +22,13 @@ namespace {
 constexpr double kSizingNs = 1e6;      // of calls at once, to estimate how long one takes
 constexpr double kWarmBelowNs = 20e6;  // longer calls are not warmed up before each turn
 constexpr int kSizings = 3;            // calls to estimate how long one takes
-constexpr double kLeastShare = 0.05;   // of a turn that counts as calls, whatever an order costs
-constexpr int kWarmSlot = 0;           // the slots after it are timed
-constexpr double kBusyNote = 0.5;      // a verdict notes when more than this was disturbed
+// Of a turn that counts as calls, whatever its orders cost. They cost about the same each time, and
+// a time that is a difference of two such would be chance: half of them may be 20 times as fast as
+// others.
+constexpr double kLeastShare = 0.5;
+constexpr double kLeastUndisturbed = 0.05;  // of a turn's time, whatever waited in it
+constexpr int kWarmSlot = 0;                // the slots after it are timed
+constexpr double kBusyNote = 0.5;           // a verdict notes when more than this was disturbed
 
 // One side of the contest: a process, replaced when it has seen all inputs.
 struct Side {
@@ -161,7 +165,7 @@ class TimedContest {
   // Forgets all turns so far.
   void begin_contest() {
     anew_ = false;
-    dropped_ = disturbed_ = kept_ = 0;
+    dropped_ = disturbed_ = kept_ = bounded_ = sides_ = 0;
     cpu_ns_ = own_ns_ = 0;
     foreign_ = {};
     calls_ = calls_for();
@@ -368,7 +372,9 @@ class TimedContest {
     const double own = own_of(taken);
     // Processor time of a short turn may not have been booked yet.
     const double late = taken.wall_ns - least_ns(taken, threads_);
-    const double least = std::clamp(own - late, kLeastShare * own, own);
+    const double least = std::clamp(own - late, kLeastUndisturbed * own, own);
+    bounded_ += own_ns(taken, orders_->cost()) < own;
+    ++sides_;
     if (&side == &candidate_) {
       cpu_ns_ += std::max(0.0, taken.cpu_ns - taken.calls * orders_->cost().cpu_ns);
       own_ns_ += own;
@@ -429,13 +435,21 @@ class TimedContest {
     timed.observed["load.foreign_cpu"] = foreign_.mean();
     timed.observed["load.pairs_dropped"] = dropped_;
     timed.observed["load.pairs_disturbed"] = disturbed_;
+    if (2 * bounded_ > sides_) {
+      timed.note =
+          "a call takes no longer than the order for it (" +
+          human_us(orders_->cost().wall_ns * 1e-3) +
+          "), so that times are bounds and the true ratio is farther from 1: a larger case "
+          "shows more";
+    }
     if (busy) {
       timed.timing.method += ", lower quartile of disturbed turns";
-      timed.note = "the machine was busy while this was timed: other processes took " +
-                   number(100 * foreign_.mean(), 2) + " % of it, and " +
-                   std::to_string(disturbed_) + " of " + std::to_string(kept_) +
-                   " measurements were disturbed. Small differences may be missed; stop the other "
-                   "work to see them";
+      if (!timed.note.empty()) timed.note += ". ";
+      timed.note += "the machine was busy while this was timed: other processes took " +
+                    number(100 * foreign_.mean(), 2) + " % of it, and " +
+                    std::to_string(disturbed_) + " of " + std::to_string(kept_) +
+                    " measurements were disturbed. Small differences may be missed; stop the other "
+                    "work to see them";
     }
     observe_counters(&timed);
     return timed;
@@ -467,7 +481,8 @@ class TimedContest {
   int calls_ = 1;         // per turn, each on its own set and by its own order
   int threads_ = std::max(1, read_cpu_info().threads);
   std::optional<Contest> contest_;
-  int dropped_ = 0, disturbed_ = 0, kept_ = 0;
+  int dropped_ = 0, disturbed_ = 0, kept_ = 0;  // pairs
+  int sides_ = 0, bounded_ = 0;     // turns; those whose time is a share of their wall time
   ForeignShare foreign_;            // of the turns that count
   double cpu_ns_ = 0, own_ns_ = 0;  // of the candidate's turns that were kept
   double max_error_ = 0;
