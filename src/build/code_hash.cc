@@ -24,6 +24,9 @@ std::string without_lines(std::string_view globals) {
   return text;
 }
 
+constexpr std::string_view kBuildId = ".note.gnu.build-id";
+constexpr Elf64_Half kCudaMachine = 190;
+
 // Whether a section tells a loader what to write into one that it maps: in a shared object these
 // are mapped themselves, in a cubin they are not.
 bool relocates(const Elf& elf, const Elf64_Shdr& section) {
@@ -42,7 +45,8 @@ std::string symbols_of(const Elf& elf, const Elf64_Shdr& relocations) {
   return symbols;
 }
 
-// Hashes all that a loader maps or reads, and a GPU runs: not notes, such as the build id, and not
+// Hashes all that a loader maps or reads, and a GPU runs: not a cubin's notes, not the build id (a
+// program can read its other notes), and not
 // the string and symbol tables that only debuggers read, which contain file names. In cubins a
 // section's info holds the kernel's register count.
 std::string sections_hash(const std::string& path) {
@@ -50,10 +54,12 @@ std::string sections_hash(const std::string& path) {
   if (!file) return "";
   Elf elf(*file);
   if (!elf.read_sections()) return "";
+  const bool native = elf.at<Elf64_Ehdr>(0)->e_machine != kCudaMachine;
   std::string all;
   for (std::size_t i = 0; i < elf.section_count(); ++i) {
     const Elf64_Shdr& section = elf.section(i);
-    const bool mapped = (section.sh_flags & SHF_ALLOC) != 0 && section.sh_type != SHT_NOTE;
+    const bool note = section.sh_type == SHT_NOTE && (!native || elf.name(i) == kBuildId);
+    const bool mapped = (section.sh_flags & SHF_ALLOC) != 0 && !note;
     const bool room = section.sh_type == SHT_NOBITS;  // shared memory, zeroed globals
     if (!mapped && !room && !relocates(elf, section)) continue;
     if (!mapped && !room) all += hash_hex(symbols_of(elf, section));

@@ -51,6 +51,22 @@ TEST_F(CodeHash, OfACpuKernelIgnoresWhatIsNoCode) {
   EXPECT_NE(hash(**compiler, Language::kCpp, source("", "3")), plain);
 }
 
+// A twin that reads what it shall do in a note of its own file.
+TEST_F(CodeHash, OfACpuKernelKnowsItsNotes) {
+  auto compiler = make_cpu_compiler(settings());
+  ASSERT_TRUE(compiler) << compiler.error().text();
+  const auto source = [](const std::string& word) {
+    return "#include \"task.h\"\nasm(\".pushsection .note.x, \\\"a\\\", @note\\n.globl word\\n\"\n"
+           "    \"word: .long " +
+           word +
+           "\\n.popsection\");\nextern \"C\" const int word;\n"
+           "extern \"C\" void launch(const Args& a) {\n"
+           "  for (int i = 0; i < 8; ++i) a.y[i] = float(word) * a.x[i];\n}\n";
+  };
+  EXPECT_NE(hash(**compiler, Language::kCpp, source("1")),
+            hash(**compiler, Language::kCpp, source("2")));
+}
+
 // The same code and data, to the bit: only what the loader writes differs.
 TEST_F(CodeHash, OfACpuKernelKnowsItsRelocations) {
   auto compiler = make_cpu_compiler(settings());

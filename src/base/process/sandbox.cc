@@ -329,8 +329,11 @@ Sandbox compiler_sandbox(const std::string& folder, const std::vector<std::strin
                          double cpu_seconds) {
   Sandbox sandbox;
   for (const std::string& root : system_roots()) {
-    // A source could include a device that never ends, or where this machine stands.
-    if (root.starts_with("/dev/") || root == "/etc/localtime") continue;
+    // A source could include a device that never ends, where this machine stands, or what is
+    // installed. Links are followed all the same.
+    const bool about_machine = root == "/etc/localtime" || root.starts_with("/etc/ld.so.conf") ||
+                               root == "/etc/ld.so.preload" || root == "/etc/alternatives";
+    if (root.starts_with("/dev/") || about_machine) continue;
     for (std::string& path : parts_for_compilers(root)) sandbox.read.push_back(std::move(path));
   }
   for (const std::string& root : roots) {

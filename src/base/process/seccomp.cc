@@ -130,18 +130,21 @@ void SeccompFilter::when_touching(long call, const Pages& pages, const PageRange
                                   std::uint32_t verdict) {
   if (call < 0) return;
   constexpr std::uint8_t kUnits = 8;
-  // From the address on: its units, a store and a comparison, the length's, and six for the sum.
-  constexpr std::uint8_t kRest = kUnits + 2 + kUnits + 4 + 1;
+  // From the address on: its units, a store and a comparison, the length's, five for the sum, and
+  // the verdict.
+  constexpr std::uint8_t kSum = 5, kRest = kUnits + 2 + kUnits + kSum + 1;
   const std::uint8_t flags = pages.bits == 0 ? 0 : 2;
   jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, static_cast<std::uint8_t>(kRest + flags + 1));
   if (pages.bits != 0) {
     add(kLoad, of_argument(pages.flags, 0));
     jump(BPF_JSET, pages.bits, 0, kRest);
   }
-  load_units(pages.address, 0, kUnits + 2 + 4 + 1);  // no address at all: the kernel refuses it
+  load_units(pages.address, 0, kUnits + 2 + kSum + 1);  // no address at all: the kernel refuses it
   add(BPF_ST, 0);
-  jump(BPF_JGT, unit_of(range.end - 1), kUnits + 4 + 1, 0);
-  load_units(pages.length, 1, 4);  // larger than any range
+  jump(BPF_JGT, unit_of(range.end - 1), kUnits + kSum + 1, 0);
+  load_units(pages.length, 1, kSum);  // larger than any range
+  // Half of all addresses reaches the range from anywhere, and the sum would not fit 32 bits.
+  jump(BPF_JGE, 1u << 31, kSum - 1, 0);
   add(BPF_LDX | BPF_MEM, 0);
   add(BPF_ALU | BPF_ADD | BPF_X, 0);
   add(BPF_ALU | BPF_ADD | BPF_K, 1);

@@ -83,8 +83,6 @@ struct CpuCeilings {
 
 // Shared with the supervisor, which can read it after the worker has died.
 struct CpuStatus {
-  enum Phase : std::int32_t { kStarting, kLoading, kIdle, kCalling };
-  std::atomic<std::int32_t> phase{kStarting};
   std::atomic<std::int32_t> signal{0};        // that killed it, as seen by its handler
   std::atomic<std::int32_t> is_write{0};      // SIGSEGV: a store
   std::atomic<std::int32_t> system_call{-1};  // SIGSYS: the refused call

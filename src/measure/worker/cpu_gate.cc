@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/process/command.h"
+#include "measure/worker/raw_call.h"
 
 namespace kernelpro {
 
@@ -74,7 +75,6 @@ Orderly* g_orderly = nullptr;
 OrderFrame g_order;
 std::size_t g_got = 0;  // bytes of g_order
 const DoneFrame g_done;
-unsigned g_turn = 0;  // which fault's handler is looked at
 
 }  // namespace
 
@@ -149,30 +149,6 @@ namespace {
 
 static_assert(kChannelFd == 3, "the assembler's number");
 
-[[gnu::always_inline]] inline long raw_call(long number, long a, long b = 0, long c = 0,
-                                            long d = 0) {
-#if defined(__x86_64__)
-  long result;
-  asm volatile("mov %5, %%r10\n\tsyscall"
-               : "=a"(result)
-               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(d)
-               : "rcx", "r10", "r11", "memory");
-  return result;
-#elif defined(__aarch64__)
-  asm volatile(
-      "mov x8, %1\n\tmov x1, %2\n\tmov x2, %3\n\tmov x3, %4\n\tmov x0, %0\n\tsvc #0\n\t"
-      "mov %0, x0"
-      : "+r"(a)
-      : "r"(number), "r"(b), "r"(c), "r"(d)
-      : "x0", "x1", "x2", "x3", "x8", "memory");
-  return a;
-#endif
-}
-
-[[noreturn, gnu::always_inline]] inline void end_with(int status) {
-  for (;;) raw_call(SYS_exit_group, status);
-}
-
 // Whether rounding, precision, exceptions, alignment checks and the like are as the ABI has them
 // for every call: a callee that changes them must restore them.
 [[gnu::always_inline]] inline bool default_float_state() {
@@ -194,14 +170,16 @@ static_assert(kChannelFd == 3, "the assembler's number");
 #endif
 }
 
-// One handler each time: all of them in a few calls.
 [[gnu::always_inline]] inline bool signals_as_before(const gate::Sealed& sealed) {
   std::uint64_t mask = 0;
   raw_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, reinterpret_cast<long>(&mask), sizeof mask);
-  KernelAction action;
-  const unsigned turn = g_turn++ % std::size(kFaults);
-  raw_call(SYS_rt_sigaction, kFaults[turn], 0, reinterpret_cast<long>(&action), sizeof mask);
-  return mask == sealed.mask && action.handler == sealed.handlers[turn];
+  bool same = mask == sealed.mask;
+  for (std::size_t i = 0; i < std::size(kFaults); ++i) {
+    KernelAction action;
+    raw_call(SYS_rt_sigaction, kFaults[i], 0, reinterpret_cast<long>(&action), sizeof mask);
+    same = same && action.handler == sealed.handlers[i];
+  }
+  return same;
 }
 
 [[gnu::always_inline]] inline void require_float_state() {
@@ -276,7 +254,6 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] void kernelpro_gate_answered
   require_state();
   if (written <= 0) end_with(0);
   if (g_orderly->entry == nullptr) end_with(1);  // it said why
-  kernelpro_sealed.is.status->phase = CpuStatus::kIdle;
   g_got = 0;
   read_rest();
 }
@@ -288,7 +265,6 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] void kernelpro_gate_ordered(
   if (g_got < sizeof g_order) read_rest();
   const CpuCall order = g_order.order;
   if (!acceptable(order)) end_with(1);
-  kernelpro_sealed.is.status->phase = CpuStatus::kCalling;
   for (std::int32_t i = 0; i < order.repeats; ++i) {
     for (std::int32_t set = 0; set < order.sets; ++set) {
       g_orderly->entry(g_orderly->arguments[static_cast<std::size_t>(order.first + set)].data());

@@ -26,6 +26,7 @@
 #include "base/text.h"
 #include "measure/worker/cpu_filter.h"
 #include "measure/worker/cpu_gate.h"
+#include "measure/worker/raw_call.h"
 
 namespace kernelpro {
 
@@ -61,7 +62,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     g_status->mapped_pages = mapped_pages();
   }
   // Its default action is back: returning to the fault, or this, ends the process with its signal.
-  if (signal == SIGABRT) ::raise(SIGABRT);
+  if (signal == SIGABRT) {
+    raw_call(SYS_tgkill, raw_call(SYS_getpid, 0), raw_call(SYS_gettid, 0), SIGABRT);
+  }
 }
 
 // Files that a candidate may open: descriptors from before the sandbox. The kernel refuses every
@@ -216,7 +219,7 @@ void on_system_call(int, siginfo_t* info, void* context) {
   if (g_status->signal.compare_exchange_strong(none, SIGSYS)) {
     g_status->system_call = info->si_syscall;
   }
-  ::_exit(159);
+  end_with(159);
 }
 
 void install_handlers() {

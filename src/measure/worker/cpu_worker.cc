@@ -86,7 +86,7 @@ class Room {
   static constexpr std::size_t kLarge = 2u << 20;
 
   bool reserve(const std::vector<CpuSlot>& slots) {
-    std::size_t bytes = 2 * kAround;
+    std::size_t bytes = 2 * kAround + kPage;
     for (const CpuSlot& slot : slots) bytes += needed(slot);
     void* at =
         ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -95,6 +95,13 @@ class Room {
     end_ = begin_ + bytes;
     next_ = begin_ + kAround;
     return true;
+  }
+  // The status page, which must not go away either: the gate and handlers write to it.
+  void* map_status(int file) {
+    void* at = ::mmap(reinterpret_cast<void*>(next_), kPage, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_FIXED, file, 0);
+    next_ += kPage;
+    return at == MAP_FAILED ? nullptr : at;
   }
   // The tensor's pages with an unmapped page on either side.
   void* map(const CpuSlot& slot, int inputs, int outputs) {
@@ -151,10 +158,9 @@ std::string read_setup(const Frame& frame, Mapped* mapped) {
   if (frame.bytes.size() != slots_end) return "a short set-up frame";
   mapped->slots.resize(count);
   std::memcpy(mapped->slots.data(), frame.bytes.data() + sizeof(CpuSetup), count * sizeof(CpuSlot));
-  void* status = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, frame.fds[0].get(), 0);
-  if (status == MAP_FAILED) return "the status page cannot be mapped";
-  mapped->status = static_cast<CpuStatus*>(status);
   if (!mapped->room.reserve(mapped->slots)) return "no room for the tensors: not enough memory";
+  mapped->status = static_cast<CpuStatus*>(mapped->room.map_status(frame.fds[0].get()));
+  if (mapped->status == nullptr) return "the status page cannot be mapped";
   for (const CpuSlot& slot : mapped->slots) {
     void* at = mapped->room.map(slot, frame.fds[1].get(), frame.fds[2].get());
     if (at == nullptr && slot.bytes > 0) return "a tensor cannot be mapped: not enough memory";
@@ -174,7 +180,6 @@ std::string read_setup(const Frame& frame, Mapped* mapped) {
 using Entry = void (*)(const void* arguments);
 
 Entry load(const Mapped& mapped, std::string* problem) {
-  mapped.status->phase = CpuStatus::kLoading;
   if (!mapped.object.valid()) return [](const void*) {};
   void* library = ::dlopen(kCpuObjectName, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
