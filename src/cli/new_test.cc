@@ -108,7 +108,7 @@ TEST(New, Faults) {
 
 TEST(Evaluate, OnTheCpuATaskNeedsNothingForAGpu) {
   const TempDir dir;
-  const std::string example = std::string(KERNELPRO_SOURCE_DIR) + "/examples/layernorm";
+  const std::string example = std::string(KERNELPRO_SOURCE_DIR) + "/tests/tasks/relu";
   for (const char* name : {"task.toml", "reference.cpp", "kernel.cpp"}) {
     ASSERT_TRUE(write_file(join(dir.path(), name), *read_file(join(example, name), 1 << 20)));
   }

@@ -133,7 +133,7 @@ class Example {
   void* reference_ = nullptr;
 };
 
-constexpr int kDraws = 200;
+constexpr int kDraws = 100;
 constexpr double kMargin = 0.1;
 
 TEST(ExamplesMargin, LayerNorm) {

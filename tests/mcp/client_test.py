@@ -78,7 +78,7 @@ async def http_session(folder):
 
 
 class Scenario:
-    """The same for both transports; `session` opens one in a folder."""
+    """What both transports may do differently; `session` opens one in a folder."""
 
     session = None
 
@@ -147,22 +147,6 @@ class Scenario:
 
         self.in_session(scenario)
 
-    def test_a_mistake_is_told_to_the_model(self):
-        async def scenario(session):
-            for tool, arguments in [
-                ("evaluate", {"task": "no-such-task", "source": GOOD}),
-                ("evaluate", {"task": "axpy", "source": "no kernel at all"}),
-                ("evaluate", {"task": "axpy", "source": GOOD, "knobs": {"TILE": "3"}}),
-                ("read_task", {"task": "/etc"}),
-                ("best", {"task": "relu"}),
-                ("read_code", {"library": "none", "path": "../../etc/passwd"}),
-            ]:
-                result, text = await self.call(session, tool, arguments)
-                self.assertTrue(result.is_error, text)
-                self.assertIn("next:", text)
-
-        self.in_session(scenario)
-
     def test_a_call_that_is_given_up(self):
         async def scenario(session):
             # The start is checked and timed first; the second time it is the endless kernel.
@@ -188,6 +172,26 @@ class Scenario:
 
         self.in_session(scenario)
 
+
+class Stdio(Scenario, unittest.TestCase):
+    session = staticmethod(stdio_session)
+
+    def test_a_mistake_is_told_to_the_model(self):
+        async def scenario(session):
+            for tool, arguments in [
+                ("evaluate", {"task": "no-such-task", "source": GOOD}),
+                ("evaluate", {"task": "axpy", "source": "no kernel at all"}),
+                ("evaluate", {"task": "axpy", "source": GOOD, "knobs": {"TILE": "3"}}),
+                ("read_task", {"task": "/etc"}),
+                ("best", {"task": "relu"}),
+                ("read_code", {"library": "none", "path": "../../etc/passwd"}),
+            ]:
+                result, text = await self.call(session, tool, arguments)
+                self.assertTrue(result.is_error, text)
+                self.assertIn("next:", text)
+
+        self.in_session(scenario)
+
     def test_two_calls_at_once(self):
         async def scenario(session):
             answers = {}
@@ -206,10 +210,6 @@ class Scenario:
                 self.assertEqual(answer.structured_content["outcome"], "correct")
 
         self.in_session(scenario)
-
-
-class Stdio(Scenario, unittest.TestCase):
-    session = staticmethod(stdio_session)
 
     def test_the_client_finds_the_version_by_itself(self):
         async def work():
