@@ -22,9 +22,8 @@ namespace {
 constexpr double kSizingNs = 1e6;      // of calls at once, to estimate how long one takes
 constexpr double kWarmBelowNs = 20e6;  // longer calls are not warmed up before each turn
 constexpr int kSizings = 3;            // calls to estimate how long one takes
-// Of a turn that counts as calls, whatever its orders cost. They cost about the same each time, and
-// a time that is a difference of two such would be chance: half of them may be 20 times as fast as
-// others.
+// The least share of a turn that counts as calls, whatever its orders cost. Where calls are shorter
+// than their orders, the difference of the two is mostly chance.
 constexpr double kLeastShare = 0.5;
 constexpr double kLeastUndisturbed = 0.05;  // of a turn's time, whatever waited in it
 constexpr int kWarmSlot = 0;                // the slots after it are timed

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "base/files.h"
@@ -31,6 +32,14 @@ bool Runners::running(const std::string& path) {
   if (::waitpid(found->second, nullptr, WNOHANG) == 0) return true;
   found->second = 0;
   return false;
+}
+
+Result<void> Runners::stop(const std::string& path) {
+  if (run_holder(path) || !running(path)) return stop_run(path);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  // Nobody else waits for it, so its number is its own until then.
+  if (const pid_t pid = pids_[path]; pid != 0) ::kill(pid, SIGINT);
+  return {};
 }
 
 Result<void> Runners::check_idle() {

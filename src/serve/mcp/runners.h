@@ -38,6 +38,8 @@ class Runners {
   // that changed last. One that was started here may have nothing stored yet. Fails with kBadInput
   // and names those that there are.
   Result<FoundRun> find(const std::string& name);
+  // As stop_run; a search that was started here and still prepares is stopped, too.
+  Result<void> stop(const std::string& path);
   // Whether the search was started here and its process still runs.
   bool running(const std::string& path);
   // The last lines that a run started here has printed; "" for others.

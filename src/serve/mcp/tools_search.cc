@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "core/machine/ceiling_json.h"
 #include "report/view.h"
 #include "run/store/store.h"
 #include "serve/mcp/arguments.h"
@@ -25,13 +26,16 @@ constexpr double kLongestWait = 60;
 struct Look {
   FoundRun run;
   std::optional<RunView> view;  // nullopt: nothing is stored yet
-  std::string state;
+  bool running = false;
+  std::string state;  // run_state
 };
 
 Result<Look> look_at(const FoundRun& run) {
-  Look look{run, std::nullopt, ""};
+  Look look;
+  look.run = run;
   KP_ASSIGN(const auto store, Store::open(run.path, Store::Mode::kRead));
   KP_ASSIGN(look.view, load_brief_view(*store, run.path));
+  look.running = run_holder(run.path).has_value();
   look.state = run_state(run.path, look.view->confirmation.has_value());
   return look;
 }
@@ -54,26 +58,27 @@ std::string candidate_line(const Story& story, const StoredCandidate& candidate)
 }
 
 Json run_json(const Look& look, const Story& story) {
-  return {{"run", look.run.name},
-          {"id", look.run.id},
-          {"state", look.state},
-          {"task", look.view->header.task.name},
-          {"target", target_name(look.view->header.target)},
-          {"evaluations", story.evaluated},
-          {"failed", story.failed},
-          {"best", story.best != nullptr ? Json(story.best->known.id) : Json(nullptr)},
-          {"best_us", story.final_us},
-          {"speedup", story.speedup},
-          {"low", story.low},
-          {"high", story.high},
-          {"confirmed", story.confirmed},
-          {"fraction_of_ceiling", story.fraction}};
+  Json json = {{"run", look.run.name},
+               {"id", look.run.id},
+               {"state", look.state},
+               {"task", look.view->header.task.name},
+               {"target", target_name(look.view->header.target)},
+               {"evaluations", story.evaluated},
+               {"failed", story.failed},
+               {"best", story.best != nullptr ? Json(story.best->known.id) : Json(nullptr)},
+               {"best_us", story.final_us},
+               {"speedup", story.speedup},
+               {"low", story.low},
+               {"high", story.high},
+               {"confirmed", story.confirmed}};
+  put_fraction(story.fraction, &json);
+  return json;
 }
 
 std::string next_step(const Look& look) {
-  if (look.state == "running") return "It goes on: follow again with wait_s, or stop it.\n";
+  if (look.running) return "It goes on: follow again with wait_s, or stop it.\n";
   const std::string report = run_resource(look.run, "report.txt") + "\n";
-  if (look.state == "finished") return "It is finished; its report is " + report;
+  if (look.view->confirmation) return "It is finished; its report is " + report;
   return "It was stopped before its end; the command kernelpro resume continues it. Its report "
          "is " +
          report;
@@ -155,7 +160,7 @@ Result<ToolAnswer> follow_tool(Desk& desk, const Json& arguments, Ticket& ticket
   for (std::size_t i = first; i < evaluated.size(); ++i) {
     text += candidate_line(story, *evaluated[i]);
   }
-  const std::string said = desk.runners().said(run.path, look.state == "running" ? 1 : 4);
+  const std::string said = desk.runners().said(run.path, look.running ? 1 : 4);
   if (!said.empty()) text += "It said last:\n" + fenced(said);
   text += next_step(look);
   Json json = run_json(look, story);
@@ -165,7 +170,7 @@ Result<ToolAnswer> follow_tool(Desk& desk, const Json& arguments, Ticket& ticket
 
 Result<ToolAnswer> stop_tool(Desk& desk, const Json& arguments, Ticket&) {
   KP_ASSIGN(const FoundRun run, desk.runners().find(JsonReader(arguments).text("run")));
-  KP_TRY(stop_run(run.path));
+  KP_TRY(desk.runners().stop(run.path));
   return ToolAnswer{"Run " + run.name +
                         " was asked to stop: it ends after the step that it is in. follow shows "
                         "when, and what it found; kernelpro resume continues it.\n",
