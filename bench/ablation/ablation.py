@@ -17,7 +17,7 @@ results/kernelbench, and takes the first --count of each level in the order of t
 "SEED:LEVEL/NUMBER". `ask` writes DIR/requests/TASK/ARM/, each a folder that a writer sees alone; it
 puts kernels into reply/. A parent is the first correct first kernel, by name, that reaches 5 to 85 %
 of its ceiling. Each candidate of a step is timed in turn with its parent; a failed one counts as 1x,
-since a search would keep the parent. `table` gives for each arm the geometric mean of the parents'
+since a search would keep the parent. `parents` and `judge` leave out what is there already. `table` gives for each arm the geometric mean of the parents'
 better candidate (not below 1x), and for two arms the ratio over the parents that both have, with a
 percentile bootstrap interval.
 
@@ -34,12 +34,14 @@ import hashlib
 import json
 import math
 import os
+import queue
 import random
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
@@ -82,9 +84,24 @@ def call(options, *arguments, seconds=300):
     return done.stdout, "" if done.returncode in (0, 1, 7) else (done.stderr or done.stdout)[-600:]
 
 
-def side_by_side(options, work, items):
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        return list(pool.map(work, items))
+def side_by_side(options, work, items, each):
+    """work(item, options that name a GPU) for all items, `each` at a time on each GPU; None for those
+    that did not begin in time."""
+    free = queue.Queue()
+    for _ in range(each):
+        for gpu in range(options.gpus):
+            free.put(["--gpu", str(gpu)] if options.gpus > 1 else [])
+
+    def one(item):
+        if time.monotonic() > options.until:
+            return None
+        gpu = free.get()
+        try:
+            return work(item, gpu)
+        finally:
+            free.put(gpu)
+    with concurrent.futures.ThreadPoolExecutor(each * options.gpus) as pool:
+        return list(pool.map(one, items))
 
 
 def start_run(options, task, run, *more):
@@ -95,7 +112,7 @@ def start_run(options, task, run, *more):
 
 
 def begin(options):
-    def one(item):
+    def one(item, gpu):
         name, path = item
         folder = os.path.join(options.folder, name)
         if os.path.exists(os.path.join(folder, "first", "report.html")):
@@ -103,9 +120,9 @@ def begin(options):
         os.makedirs(folder, exist_ok=True)
         shutil.copy(path, os.path.join(folder, "task.py"))
         wrong = start_run(options, os.path.join(folder, "task.py"), os.path.join(folder, "first"),
-                          "--feedback", "none", "--profile", "off", *options.extra)
+                          "--feedback", "none", "--profile", "off", *gpu, *options.extra)
         print(f"{name}: {wrong or 'begun'}", flush=True)
-    side_by_side(options, one, draw(options))
+    side_by_side(options, one, draw(options), options.jobs)
 
 
 def restore(options):
@@ -168,7 +185,7 @@ def replies(options, name, arm):
 def verdicts(options, folder, kernels, *more):
     """The verdict on each kernel, in their order; None where there is none."""
     out, wrong = call(options, "evaluate", os.path.join(folder, "task.py"), *kernels, "--target", "cuda", "--json",
-                      "--timeout", "60", *more, seconds=60 + 40 * len(kernels))
+                      "--timeout", "60", *more, seconds=120 + 60 * len(kernels))
     starts = [i for i in (out.find("["), out.find("{")) if i >= 0]
     if not starts:
         print(f"{folder}: {wrong}", flush=True)
@@ -182,12 +199,12 @@ def share(verdict):
 
 
 def parents(options):
-    def judge_first(folder):
+    def judge_first(folder, gpu):
         name = os.path.basename(folder)
         kernels = replies(options, name, "first")
-        if not kernels:
+        if not kernels or os.path.exists(os.path.join(folder, "first.json")):
             return
-        judged = verdicts(options, folder, kernels)
+        judged = verdicts(options, folder, kernels, *gpu)
         chosen = None
         for kernel, verdict in zip(kernels, judged):
             verdict = verdict or {"outcome": "no verdict"}
@@ -201,13 +218,15 @@ def parents(options):
         with open(os.path.join(folder, "first.json"), "w", encoding="utf-8") as file:
             json.dump({"kernels": [os.path.basename(k) for k in kernels], "verdicts": judged}, file)
 
-    side_by_side(options, judge_first, folders(options))
-    for folder in folders(options):  # one at a time: counters and samples want the GPU for themselves
-        parent = os.path.join(folder, "parent.cu")
-        if os.path.exists(parent):
-            wrong = start_run(options, os.path.join(folder, "task.py"), os.path.join(folder, "step"),
-                              "--start", parent, *options.extra)
-            print(f"{os.path.basename(folder)}: {wrong or 'profiled'}", flush=True)
+    def profile(folder, gpu):
+        parent, run = os.path.join(folder, "parent.cu"), os.path.join(folder, "step")
+        if not os.path.exists(parent) or os.path.exists(os.path.join(run, "report.html")):
+            return
+        wrong = start_run(options, os.path.join(folder, "task.py"), run, "--start", parent, *gpu, *options.extra)
+        print(f"{os.path.basename(folder)}: {wrong or 'profiled'}", flush=True)
+
+    side_by_side(options, judge_first, folders(options), options.jobs)
+    side_by_side(options, profile, folders(options), 1)  # counters and samples want a GPU for themselves
 
 
 def answered(path):
@@ -216,35 +235,47 @@ def answered(path):
     return found.group(1).strip() if found else ""
 
 
+def row_of(folder, arm, path, verdict):
+    versus = verdict.get("versus") or {}
+    name = os.path.basename(folder)
+    return {"task": name.replace("-", "/", 1), "parent": name, "arm": arm, "generation": 1,
+            "kernel": os.path.basename(path), "outcome": verdict["outcome"], "labels": verdict.get("labels", []),
+            "time_us": verdict.get("time_us"), "share": share(verdict), "ratio": versus.get("ratio"),
+            "low": versus.get("low"), "high": versus.get("high"), "answers": answered(path),
+            "reason": verdict.get("reason", "")[:300]}
+
+
 def judge(options):
-    rows = []
+    """First whether each is correct, then the correct ones in turn with their parent."""
     step = [(folder, [(arm, path) for arm in ARMS for path in replies(options, os.path.basename(folder), arm)])
             for folder in folders(options)]
-    step = [(folder, kernels) for folder, kernels in step if kernels]
+    step = [(folder, kernels) for folder, kernels in step
+            if kernels and not os.path.exists(os.path.join(folder, "step.json"))]
 
-    def check(item):
+    def check(item, gpu):
         folder, kernels = item
-        return verdicts(options, folder, [path for _, path in kernels], "--no-timing")
+        return verdicts(options, folder, [path for _, path in kernels], "--no-timing", *gpu)
 
-    checked = side_by_side(options, check, step)
-    for (folder, kernels), first in zip(step, checked):
-        name = os.path.basename(folder)
-        kept = [k for k, v in zip(kernels, first) if v and v["outcome"] == "correct"]
-        timed = verdicts(options, folder, [path for _, path in kept], "--against",
-                         os.path.join(folder, "parent.cu")) if kept else []
-        found = {path: verdict for (_, path), verdict in zip(kept, timed)}
-        for (arm, path), quick in zip(kernels, first):
-            verdict = found.get(path) or quick or {"outcome": "no verdict"}
-            versus = verdict.get("versus") or {}
-            rows.append({"task": name.replace("-", "/", 1), "parent": name, "arm": arm, "generation": 1,
-                         "kernel": os.path.basename(path), "outcome": verdict["outcome"],
-                         "labels": verdict.get("labels", []), "time_us": verdict.get("time_us"),
-                         "share": share(verdict), "ratio": versus.get("ratio"), "low": versus.get("low"),
-                         "high": versus.get("high"), "answers": answered(path),
-                         "reason": verdict.get("reason", "")[:300]})
-            print(json.dumps(rows[-1]), flush=True)
+    def pair(item, gpu):
+        (folder, kernels), checked = item
+        correct = [path for (_, path), v in zip(kernels, checked) if v and v["outcome"] == "correct"]
+        timed = verdicts(options, folder, correct, "--no-probes", "--against", os.path.join(folder, "parent.cu"),
+                         *gpu) if correct else []
+        found = {path: verdict for path, verdict in zip(correct, timed) if verdict}
+        rows = [row_of(folder, arm, path, found.get(path) or quick or {"outcome": "no verdict"})
+                for (arm, path), quick in zip(kernels, checked)]
+        with open(os.path.join(folder, "step.json"), "w", encoding="utf-8") as file:
+            json.dump(rows, file)
+        for row in rows:
+            print(json.dumps(row), flush=True)
+
+    checked = side_by_side(options, check, step, options.jobs)
+    side_by_side(options, pair, [(item, first) for item, first in zip(step, checked) if first], 1)
     with open(options.output, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
+        for folder in folders(options):
+            if os.path.exists(os.path.join(folder, "step.json")):
+                with open(os.path.join(folder, "step.json"), encoding="utf-8") as rows:
+                    file.writelines(json.dumps(row) + "\n" for row in json.load(rows))
 
 
 def geometric(values):
@@ -310,7 +341,9 @@ def main():
         if name != "draw":
             verb.add_argument("folder")
             verb.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
-            verb.add_argument("--jobs", type=int, default=4)
+            verb.add_argument("--jobs", type=int, default=4, help="at a time on each GPU, where times do not count")
+            verb.add_argument("--gpus", type=int, default=1)
+            verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
             verb.add_argument("--extra", nargs="*", default=[], help="further options of optimize, or propose")
         if name in ("draw", "begin"):
             verb.add_argument("--kernelbench", required=True, help="a checkout")
@@ -322,6 +355,7 @@ def main():
         if name == "judge":
             verb.add_argument("--output", default=os.path.join(ROOT, "results/ablation.jsonl"))
     options = parser.parse_args()
+    options.until = time.monotonic() + getattr(options, "seconds", 0)
     if options.verb == "draw":
         for name, path in draw(options):
             print(name, os.path.basename(path))
