@@ -27,11 +27,14 @@ enum Shape {
   kSparse,      // one in `period` keeps its size, times `factor`; the others are zero or negligible
   kEnds,        // integers: half of them at either end of the range
   kEqual,       // integers: all at one end
+  kRuns,        // integers: in three of four runs, all equal to one of any value
   kRamp,        // integers: sorted, or all different as long as the range lasts
   kJitter,      // a constant tensor: its elements move by an eighth to a quarter
   kFew,         // few elements: one value in `period` grows, three places of a constant one move
-  kFractions,   // whole numbers get digits after the point
+  kFractions,   // one in `period` of whole numbers gets digits after the point
   kOutlier,     // one element of each row (of one in `period`) gets large or changes its sign
+  kBackground,  // one in `period` keeps its size; all others have one value: zero, or one `factor`
+                // times as large as the largest, by `sign`
   kSlabs,       // half of the places of an axis keep their size, times `factor`; the others get
                 // smaller by 2^`depth`, or zero from 127 on
   kNudge,       // all times 1 +- `factor`
@@ -45,12 +48,12 @@ constexpr unsigned kNegligibleDepth = 34;  // less than the last digit of what i
 struct ShapeSpec {
   int shape;
   int dtype;        // as kernelpro::DType
-  unsigned period;  // kSparse, kFew, kOutlier
+  unsigned period;  // kSparse, kFew, kOutlier, kBackground, kFractions
   unsigned depth;   // kRows: sizes differ by up to this power of two; kSlabs
-  int sign;      // kPowerOfTwo, kFew, kOutlier: of what gets large; 0: as it comes; kSlabs: which
-                 // half, 1 or -1
-  float factor;  // kPowerOfTwo, kSparse, kFew, kOutlier, kNudge; kRepeated, kTop: a step, a power
-                 // of two
+  int sign;         // kPowerOfTwo, kFew, kOutlier: of what gets large; 0: as it comes; kBackground;
+                    // kSlabs: which half, 1 or -1
+  float factor;     // kPowerOfTwo, kSparse, kFew, kOutlier, kBackground, kNudge; kRepeated, kTop: a
+                    // step, a power of two
   float low, high;  // range of the drawn values
   long long first;  // ... of integers: the smallest, and the largest minus it; kSlabs: the key
   unsigned long long range;            //
@@ -103,6 +106,10 @@ KP_DRAW bool in_cluster(const ShapeSpec& spec, unsigned long long word, unsigned
   return (column + spec.row - start) % spec.row < step;
 }
 
+KP_DRAW float largest_drawn(const ShapeSpec& spec) {
+  return magnitude(spec.low) > magnitude(spec.high) ? magnitude(spec.low) : magnitude(spec.high);
+}
+
 // A place of each row, as unlike the rest as it may be.
 KP_DRAW float outlying(const ShapeSpec& spec, unsigned long long key, unsigned long long i,
                        float value) {
@@ -110,9 +117,7 @@ KP_DRAW float outlying(const ShapeSpec& spec, unsigned long long key, unsigned l
   if ((w >> 40) % spec.period != 0 || (w >> 8) % spec.row != i % spec.row) return value;
   const bool one_sign = spec.low >= 0 || spec.high <= 0;
   if (one_sign && spec.sign == 0 && (w & 1u) != 0) return -value;
-  const float most =
-      magnitude(spec.low) > magnitude(spec.high) ? magnitude(spec.low) : magnitude(spec.high);
-  const float size = most * spec.factor * two_to(-static_cast<int>((w >> 2) % 4));
+  const float size = largest_drawn(spec) * spec.factor * two_to(-static_cast<int>((w >> 2) % 4));
   const float large = fmaf(-0.5f * size, unit_float(shape_word(~key, i)), size);
   if (spec.sign != 0) return signed_as(spec, large);
   return (one_sign ? value < 0 : (w & 2u) != 0) ? -large : large;
@@ -224,11 +229,15 @@ KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsi
       if ((key & 1u) == 0) return 0.0f;
       return of_either_sign(w, value * (spec.factor * 8.6736173798840355e-19f));  // 2^-60
     }
+    case kBackground:
+      if (((small_whole(value) ? shape_word(key, i) : w) >> 8) % spec.period == 0) return value;
+      return static_cast<float>(spec.sign) * spec.factor * largest_drawn(spec);
     case kFew:  // a negative factor: half of them change their sign instead
       if ((w >> 8) % spec.period != 0) return value;
       if (spec.factor > 0) return signed_as(spec, value * spec.factor);
       return (w & 1u) != 0 ? -value : signed_as(spec, -value * spec.factor);
     case kFractions:
+      if ((shape_word(key, i) >> 8) % spec.period != 0) return value;
       return within(spec, with_digits(w, value));
     case kNudge:
       return fmaf(value, (shape_word(key, i) & 1u) != 0 ? spec.factor : -spec.factor, value);
@@ -247,6 +256,16 @@ KP_DRAW long long reshaped_integer(const ShapeSpec& spec, unsigned long long key
     }
     case kEqual:
       return (key & 1u) != 0 ? spec.first : last;
+    case kRuns: {  // long ones in the first half, some shorter length in the second
+      unsigned powers = 1;
+      while (powers < 30 && (spec.count >> (powers + 5)) != 0) ++powers;
+      unsigned long long length = 4ull << ((key >> 8) % powers);
+      if (2 * i < spec.count && spec.count / 32 > length) length = spec.count / 32;
+      const unsigned long long w = shape_word(key, (i + (key >> 16) % length) / length);
+      if ((w & 3u) == 0) return value;
+      return (w & 28u) == 0 ? last
+                            : spec.first + static_cast<long long>((w >> 8) % (spec.range + 1));
+    }
     case kRamp: {
       if ((key & 1u) == 0) return spec.first + static_cast<long long>(i % (spec.range + 1));
       const double share = static_cast<double>(i) / static_cast<double>(spec.count);
@@ -279,7 +298,8 @@ KP_DRAW unsigned long long reshaped_bits(const ShapeSpec& spec, unsigned long lo
   if (spec.dtype == 0) value = bits_float(static_cast<unsigned>(bits));
   if (spec.dtype == 1) value = from_half(static_cast<unsigned short>(bits));
   if (spec.dtype == 2) value = from_bfloat16(static_cast<unsigned short>(bits));
-  if (!floating || spec.shape == kEnds || spec.shape == kEqual || spec.shape == kRamp) {
+  if (!floating || spec.shape == kEnds || spec.shape == kEqual || spec.shape == kRamp ||
+      spec.shape == kRuns) {
     const long long whole = floating          ? static_cast<long long>(value)
                             : spec.dtype == 3 ? static_cast<int>(static_cast<unsigned>(bits))
                                               : static_cast<long long>(bits);

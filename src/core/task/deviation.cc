@@ -18,7 +18,7 @@ constexpr double kLargest = std::numeric_limits<double>::max();
 struct Errors {
   double errors = 0, sizes = 0, products = 0;  // sums of squares; of errors times values
   double relative = 0;                         // sum of squares
-  double changed = 0, count = 0;
+  double changed = 0, lost = 0, count = 0;
   double worst = 0, relative_worst = 0;
 };
 
@@ -26,9 +26,9 @@ KERNELPRO_WIDE Errors errors_of(const double* other, const Expected& expected, s
                                 std::int64_t end) {
   const double* values = expected.values.data();
   const double rms = expected.rms, scale = expected.scale;
-  double errors = 0, sizes = 0, products = 0, relative = 0, changed = 0, count = 0;
+  double errors = 0, sizes = 0, products = 0, relative = 0, changed = 0, lost = 0, count = 0;
   double worst = 0, relative_worst = 0;
-#pragma omp simd reduction(+ : errors, sizes, products, relative, changed, count) \
+#pragma omp simd reduction(+ : errors, sizes, products, relative, changed, lost, count) \
     reduction(max : worst, relative_worst)
   for (std::int64_t i = begin; i < end; ++i) {
     const double size = std::fabs(values[i]);
@@ -40,13 +40,14 @@ KERNELPRO_WIDE Errors errors_of(const double* other, const Expected& expected, s
     products += counts ? error * values[i] : 0;
     count += counts ? 1 : 0;
     changed += counts && d > kChanged * size ? 1 : 0;
+    lost += counts && d > kLostFrom * size && size >= kCountsFrom * rms ? 1 : 0;
     const double scaled = counts && d > 0 ? d / (size > rms ? size : rms) : 0;
     worst = scaled > worst ? scaled : worst;
     const double own = counts && d > 0 ? d / (size > scale ? size : scale) : 0;
     relative += own * own;
     relative_worst = own > relative_worst ? own : relative_worst;
   }
-  return {errors, sizes, products, relative, changed, count, worst, relative_worst};
+  return {errors, sizes, products, relative, changed, lost, count, worst, relative_worst};
 }
 
 void add(const Errors& part, Errors* all) {
@@ -55,6 +56,7 @@ void add(const Errors& part, Errors* all) {
   all->products += part.products;
   all->relative += part.relative;
   all->changed += part.changed;
+  all->lost += part.lost;
   all->count += part.count;
   all->worst = std::max(all->worst, part.worst);
   all->relative_worst = std::max(all->relative_worst, part.relative_worst);
@@ -68,6 +70,7 @@ Deviation summary(const Errors& all) {
   found.relative = all.count > 0 ? std::sqrt(all.relative / all.count) : 0;
   found.relative_worst = all.relative_worst;
   found.changed = all.count > 0 ? all.changed / all.count : 0;
+  found.lost = all.count > 0 ? all.lost / all.count : 0;
   return found;
 }
 
@@ -130,7 +133,7 @@ std::vector<MeanAxis> mean_axes(const std::vector<std::int64_t>& shape) {
     for (const bool across : {false, true}) {
       one.across = across;
       if (across && shape.size() < 3) continue;  // the mean along the other axis
-      if (one.groups() < kFewestMeans || one.averaged() < kFewestMeans) continue;
+      if (one.groups() < kFewestGroups || one.averaged() < kFewestMeans) continue;
       all.push_back(one);
     }
   }
@@ -178,6 +181,7 @@ void raise(const Deviation& by, double times, Deviation* to) {
   to->relative = std::max(to->relative, times * by.relative);
   to->relative_worst = std::max(to->relative_worst, by.relative_worst);
   to->changed = std::max(to->changed, by.changed);
+  to->lost = std::max(to->lost, by.lost);
   to->means.resize(std::max(to->means.size(), by.means.size()));
   for (std::size_t i = 0; i < by.means.size(); ++i) {
     to->means[i] = std::max(to->means[i], times * by.means[i]);

@@ -22,13 +22,18 @@ struct Deviation {
   // Root mean square, and the largest, of the errors over the larger of the element and the
   // output's scale: also where few elements decide the norm.
   double relative = 0, relative_worst = 0;
-  double changed =
-      0;  // the fraction of the elements that differ by more than kChanged of their size
+  double changed = 0;  // the fraction of elements that differ by more than kChanged of their size
+  // That of elements that count (kCountsFrom) and of which little is left: wrong by more than
+  // a sixteenth.
+  double lost = 0;
   // By mean_axes: the root mean square of the means of errors, less what is common to all, over
   // that of the expected values.
   std::vector<double> means = {};
 };
 inline constexpr double kChanged = 0x1p-12;
+inline constexpr double kCountsFrom =
+    0x1p-24;  // of the root mean square: what is smaller does not count
+inline constexpr double kLostFrom = 0x1p-4;
 
 // Errors of an operand, which many results share, do not average out, as those of their sums do.
 // The errors of `groups` are averaged, each over elements in `outer` blocks of `length` elements at
@@ -39,7 +44,7 @@ struct MeanAxis {
   std::int64_t groups() const { return across ? length : outer * inner; }
   std::int64_t averaged() const { return across ? outer * inner : length; }
 };
-inline constexpr std::int64_t kFewestMeans = 16;  // groups, and elements of each
+inline constexpr std::int64_t kFewestGroups = 8, kFewestMeans = 16;  // groups, elements of each
 // Those of a shape that have enough of both.
 std::vector<MeanAxis> mean_axes(const std::vector<std::int64_t>& shape);
 

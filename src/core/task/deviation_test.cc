@@ -64,7 +64,8 @@ TEST_F(Deviations, MeansShowWhatRowsHaveInCommon) {
 TEST_F(Deviations, AxesNeedGroupsAndElements) {
   EXPECT_EQ(mean_axes({64, 64}).size(), 2u);
   EXPECT_TRUE(mean_axes({4096}).empty());
-  EXPECT_TRUE(mean_axes({8, 4096}).empty()) << "few rows; columns of few elements";
+  EXPECT_TRUE(mean_axes({7, 4096}).empty()) << "few rows; columns of few elements";
+  EXPECT_EQ(mean_axes({12, 4096}).size(), 1u) << "rows alone";
   const std::vector<MeanAxis> batch = mean_axes({4, 32, 64});
   ASSERT_EQ(batch.size(), 4u);
   for (const MeanAxis& axis : batch) EXPECT_EQ(axis.groups() * axis.averaged(), 4 * 32 * 64);

@@ -114,6 +114,8 @@ KERNELPRO_WIDE bool reshape_part(const kp::ShapeSpec& spec, u64 key, std::int64_
       return reshape_floats<kp::kFew>(spec, key, begin, end, words);
     case kp::kOutlier:
       return reshape_floats<kp::kOutlier>(spec, key, begin, end, words);
+    case kp::kBackground:
+      return reshape_floats<kp::kBackground>(spec, key, begin, end, words);
     case kp::kSlabs:
       return reshape_floats<kp::kSlabs>(spec, key, begin, end, words);
     case kp::kNudge:

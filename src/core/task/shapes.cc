@@ -36,10 +36,12 @@ bool wants_survey(const kp::ShapeSpec& spec) {
     case kp::kFew:
     case kp::kFractions:
     case kp::kOutlier:
+    case kp::kBackground:
       return true;
     case kp::kEnds:
     case kp::kEqual:
     case kp::kRamp:
+    case kp::kRuns:
       return spec.range == 0;
     default:
       return false;
@@ -77,7 +79,7 @@ bool fit(const Surveyed& values, kp::ShapeSpec* spec) {
   spec->low = static_cast<float>(values.low);
   spec->high = static_cast<float>(values.high);
   if (spec->shape == kp::kFractions) return values.whole && values.high - values.low >= 2;
-  if (spec->shape == kp::kOutlier) return true;
+  if (spec->shape == kp::kOutlier || spec->shape == kp::kBackground) return true;
   spec->factor =
       spec->shape == kp::kGrow
           ? growth(values, spec->factor)

@@ -93,7 +93,8 @@ class TorchReference : public CpuReference {
     // The rules of the first set apply to others drawn like it.
     if (request.probe == nullptr && !rules_.empty()) return std::optional<InputSet>(std::move(set));
     if (shows_products(kind) && !measure_nudged(&set)) return std::optional<InputSet>();
-    KP_ASSIGN(bool usable, admit_rounding(request.probe == nullptr, &set));
+    const bool lost = request.probe != nullptr && shows_lost(kind) && norms_apply(task_);
+    KP_ASSIGN(bool usable, admit_rounding(request.probe == nullptr, lost, &set));
     if (!usable) return std::optional<InputSet>();
     for (Expected& expected : set.expected) make_room(kind, &expected);
     return std::optional<InputSet>(std::move(set));
@@ -153,12 +154,17 @@ class TorchReference : public CpuReference {
   }
 
   // Widens the rules by the effect of rounding on these results. false: a probe whose results
-  // rounding changes too much to be conclusive.
-  Result<bool> admit_rounding(bool given, InputSet* set) {
+  // rounding changes too much to be conclusive. `lost`: keeps how much rounding loses.
+  Result<bool> admit_rounding(bool given, bool lost, InputSet* set) {
     std::vector<Admitted> admitted(tensors_.size());
+    if (lost && has_float64()) set->nudged.assign(tensors_.size(), {});
     for (int run = few_elements() ? kRoundedRuns : 1; run > 0; --run) {
       // Without enough memory for it, the rules stay unchanged.
-      if (!compute(Numerics::kRounded, false, *set)) break;
+      if (!compute(Numerics::kRounded, false, *set)) {
+        if (lost) set->nudged.clear();
+        break;
+      }
+      if (lost && !set->nudged.empty()) raise_all(deviations(*set), 1, &set->nudged);
       for (std::size_t i = 0; i < tensors_.size(); ++i) {
         const Shaped& t = tensors_[i];
         if (!is_output(t) || !is_floating(t.tensor->dtype)) continue;
@@ -179,20 +185,23 @@ class TorchReference : public CpuReference {
   // Once for each kind of contents and the tensor that it names; stays unknown without enough
   // memory for it.
   void measure_norm(const std::pair<DrawKind, int>& contents, InputSet* set) {
-    if (const auto known = norms_.find(contents); known != norms_.end()) {
+    const bool sparing = contents.first == DrawKind::kSparing;  // whose levels differ
+    if (const auto known = norms_.find(contents); known != norms_.end() && !sparing) {
       set->nudged = known->second;
       return;
     }
     std::vector<Deviation>& known = norms_[contents];
     if (!has_float64()) return;
     std::vector<Deviation> found(tensors_.size());
-    for (int run = few_elements() ? kNormRuns : 1; run > 0; --run) {
+    const int runs = sparing ? kSparingRuns : few_elements() ? kNormRuns : 1;
+    for (int run = runs; run > 0; --run) {
       if (!compute(Numerics::kTight, false, *set)) return;
       raise_all(deviations(*set), 1, &found);
     }
     if (!compute(Numerics::kStrict, false, *set)) return;
     raise_all(deviations(*set), kPlainRoom, &found);
     for (std::size_t i = 0; i < found.size(); ++i) {
+      if (sparing && tensors_[i].elements < kFewestNormed) continue;
       if (is_output(tensors_[i])) found[i] = steady(tensors_[i], found[i], set->expected[i]);
     }
     set->nudged = known = found;

@@ -134,6 +134,12 @@ TEST_F(CpuProbes, ResultsThatAreNeverFiniteHideNothing) {
                Label::kGivenDistributionOnly);
 }
 
+// As many are infinite in every set; whether the first one is decides nothing.
+TEST_F(CpuProbes, AnInfiniteFirstResultIsNotAConstantOutput) {
+  open({kUnit}, "i == 0 ? -INFINITY : a * a");
+  expect_honest(evaluate("i == 0 ? -INFINITY : a * a"));
+}
+
 TEST_F(CpuProbes, AnInputThatHardlyMattersDoesWhereItIsLarge) {
   open({kStandard, kStandard, kStandard}, "a + 1e-5 * b + 2e-6 * c");
   expect_honest(evaluate("a + 1e-5f * b + 2e-6f * c"));

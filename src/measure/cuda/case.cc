@@ -256,6 +256,7 @@ Result<std::vector<Deviation>> deviations(CudaLink& judge, const CudaCase& state
     found.relative = read_number(item["relative"]);
     found.relative_worst = read_number(item["relative_worst"]);
     found.changed = read_number(item["changed"]);
+    found.lost = read_number(item["lost"]);
     for (const Json& mean : item["means"]) found.means.push_back(read_number(mean));
   }
   return all;

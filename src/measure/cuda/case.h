@@ -70,6 +70,7 @@ struct CudaCase {
   bool addend = false;                     // something else is added to those results
   std::vector<Contraction> contractions;   // among those
   std::map<DrawKind, std::vector<Deviation>> nudged;  // of kinds that show products, by output
+  std::map<DrawKind, std::vector<Deviation>> lost;    // of kinds of shows_lost, by output
   // Of kinds, and the tensors that they name; by output: of the reference with rounded operands,
   // where shows_norm; empty: not known.
   std::map<std::pair<DrawKind, int>, std::vector<Deviation>> norms;

@@ -211,12 +211,26 @@ Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
   }
   for (;;) {
     now.reset();
-    KP_ASSIGN(const Filled filled, fill_once(state, set, content));
+    bool decided = true;
+    std::optional<std::vector<OutputLook>> background;
+    if (content.kind == DrawKind::kSparing) {
+      KP_ASSIGN(background, look_at_background(state, set, content));
+    }
+    KP_ASSIGN(Filled filled, fill_once(state, set, content));
+    if (content.kind == DrawKind::kSparing && filled.changed) {
+      decided = background && few_decide(floating_looks(state, set), *background);
+      filled.usable = filled.usable && decided;
+    }
     if (filled.changed) now = content;
     int& level = level_of(state, content);
-    if (!filled.changed || filled.usable || level + 1 >= probe_levels(content.kind)) return filled;
+    if (!filled.changed || filled.usable) return filled;
+    if (level + 1 >= probe_levels(content.kind)) {
+      filled.changed = decided;
+      return filled;
+    }
     ++level;
     state.admitted.erase(content.kind);  // of other values
+    state.norms.erase(named_kind(content, task_));
   }
 }
 
@@ -308,7 +322,8 @@ Result<void> CudaReference::admit_rounding(CudaCase& state, int set, DrawKind ki
   if (settings_.module == nullptr) return {};
   std::vector<Admitted>& measured = state.admitted[kind];
   measured.clear();
-  return measure_rounding(state, set, &measured);
+  const bool lost = probe_varies(kind) && shows_lost(kind) && norms_apply(task_);
+  return measure_rounding(state, set, lost ? &state.lost[kind] : nullptr, &measured);
 }
 
 Result<void> CudaReference::tell_least(CudaCase& state, int set,
@@ -351,12 +366,18 @@ Result<std::vector<Admitted>> CudaReference::ask_admitted(const CudaCase& state,
   return all;
 }
 
-Result<void> CudaReference::measure_rounding(CudaCase& state, int set,
+Result<void> CudaReference::measure_rounding(CudaCase& state, int set, std::vector<Deviation>* lost,
                                              std::vector<Admitted>* admitted) {
   KP_TRY(attach_outputs(state, set));
+  if (lost != nullptr) lost->clear();
   for (int run = few_elements(state) ? kRoundedRuns : 1; run > 0; --run) {
     // Without enough memory for it, the rules stay unchanged.
     if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kRounded, false)) return {};
+    if (lost != nullptr) {
+      KP_ASSIGN(const std::vector<Deviation> found, deviations(judge_, state, set));
+      lost->resize(found.size());
+      for (std::size_t k = 0; k < found.size(); ++k) raise(found[k], 1, &(*lost)[k]);
+    }
     KP_ASSIGN(const std::vector<Admitted> now, ask_admitted(state, set));
     admitted->resize(now.size());
     for (std::size_t k = 0; k < now.size(); ++k) {

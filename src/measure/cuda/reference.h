@@ -52,7 +52,9 @@ class CudaReference {
   Result<void> look(CudaCase& state, int set, bool typical);
   Result<void> admit_rounding(CudaCase& state, int set, DrawKind kind);
   Result<void> tell_least(CudaCase& state, int set, const std::vector<Admitted>& admitted);
-  Result<void> measure_rounding(CudaCase& state, int set, std::vector<Admitted>* admitted);
+  // `lost`: may be null.
+  Result<void> measure_rounding(CudaCase& state, int set, std::vector<Deviation>* lost,
+                                std::vector<Admitted>* admitted);
   Result<void> attach_outputs(CudaCase& state, int set);
   Result<std::vector<Admitted>> ask_admitted(const CudaCase& state, int set);
   bool wants_nudging(const CudaCase& state, DrawKind kind) const;
@@ -67,6 +69,8 @@ class CudaReference {
   Result<void> measure_norm(CudaCase& state, int set, const SetContent& content);
   Result<void> measure_reach(CudaCase& state, int set, const SetContent& content);
   Result<bool> scales(CudaCase& state, int set, int tensor, bool* factor);
+  Result<std::optional<std::vector<OutputLook>>> look_at_background(CudaCase& state, int set,
+                                                                    const SetContent& content);
   Result<std::optional<std::vector<OutputLook>>> look_at(CudaCase& state, int set,
                                                          const SetContent& given,
                                                          const std::vector<kp::ShapeSpec>& specs);
@@ -76,6 +80,8 @@ class CudaReference {
   const EvaluateSettings& settings_;
 };
 
+// Of a set's expected results that are floating.
+std::vector<OutputLook> floating_looks(const CudaCase& state, int set);
 // Whether an output has so few elements that its rounding is to be measured several times.
 bool few_elements(const CudaCase& state);
 // Whether rounding changes so many elements of an output so much that comparing it is pointless.

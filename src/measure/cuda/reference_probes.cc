@@ -104,7 +104,7 @@ Result<void> CudaReference::measure_norm(CudaCase& state, int set, const SetCont
   if (settings_.module == nullptr) {
     // Parameters in common were not nudged.
     KP_TRY(add(state.shares_parameters(set) ? 1.4142135623730951 : 1));
-    const double length = plain_length(task_, *state.c, state.reach);
+    const double length = plain_length(task_, *state.c, state.reach, content.kind);
     for (Deviation& each : found) each = with_sums(each, length);
   } else {
     KP_TRY(attach_outputs(state, set));
@@ -146,6 +146,9 @@ Result<void> CudaReference::admit_nudged(CudaCase& state, int set, DrawKind kind
   if (shows_products(kind)) {
     KP_ASSIGN(state.nudged[kind], deviations(judge_, state, set));
   }
+  if (shows_lost(kind) && norms_apply(task_)) {
+    KP_ASSIGN(state.lost[kind], deviations(judge_, state, set));
+  }
   KP_ASSIGN(state.admitted[kind], ask_admitted(state, set));
   if (!shows_products(kind) || settings_.module == nullptr) return {};
   // Still attached to the set's outputs.
@@ -183,16 +186,34 @@ Result<std::optional<std::vector<OutputLook>>> CudaReference::look_at(
   KP_TRY(reshape(state, set, 0, specs));
   KP_TRY(compute(state, set));
   KP_TRY(look(state, set, false));
+  std::size_t output = 0;
+  for (const JudgeTensor& t : state.judged) {
+    if (!t.output) continue;
+    const ExpectedLook& found = state.looks[static_cast<std::size_t>(set)][output++];
+    if (is_floating(t.dtype) && found.not_finite > 0) return Looks();
+  }
+  return Looks(floating_looks(state, set));
+}
+
+// The results of a probe's background alone.
+Result<std::optional<std::vector<OutputLook>>> CudaReference::look_at_background(
+    CudaCase& state, int set, const SetContent& content) {
+  const std::uint64_t word = kp::subkey(content.key, kp::kShapeStream);
+  const std::vector<kp::ShapeSpec> specs = background_alone(
+      probe_shapes(task_, state.tensors, content.kind, word, -1, false, level_of(state, content)));
+  if (specs.empty()) return std::optional<std::vector<OutputLook>>();
+  return look_at(state, set, {content.key, DrawKind::kGiven}, specs);
+}
+
+std::vector<OutputLook> floating_looks(const CudaCase& state, int set) {
   std::vector<OutputLook> all;
   std::size_t output = 0;
   for (const JudgeTensor& t : state.judged) {
     if (!t.output) continue;
     const ExpectedLook& found = state.looks[static_cast<std::size_t>(set)][output++];
-    if (!is_floating(t.dtype)) continue;
-    if (found.not_finite > 0) return Looks();
-    all.push_back({found.rms, found.low, found.high});
+    if (is_floating(t.dtype)) all.push_back({found.rms, found.low, found.high});
   }
-  return Looks(std::move(all));
+  return all;
 }
 
 // Whether all floating results are multiplied by a power of two when this input is; `factor`:

@@ -115,6 +115,10 @@ Result<void> CudaTrial::note_norms(const CudaCase& state, DrawKind kind, int set
     if (const auto known = state.nudged.find(kind); known != state.nudged.end()) {
       nudged = &known->second;
     }
+  } else if (shows_lost(kind)) {
+    if (const auto known = state.lost.find(kind); known != state.lost.end()) {
+      nudged = &known->second;
+    }
   } else if (const auto known = state.norms.find(named); known != state.norms.end()) {
     nudged = &known->second;
   }

@@ -11,15 +11,14 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kSumOfNudge = 4096;        // terms whose plain sum errs as much as nudges allow
-constexpr std::int64_t kFewestNormed = 16;  // elements
-constexpr double kTail = 32;                // of elements over their root mean square, at most
-constexpr double kFewTail = 4;              // ... and for this few elements
-constexpr double kChance = 3;               // standard deviations of a norm of few elements
-constexpr double kUsual = 1e-4;             // the contract's tolerance of fp32 (core/task/task.h)
-constexpr double kSumUnit = 0x1p-25;        // of a sum's length, by its root
-constexpr double kLongAxis = 4096;          // shorter sums err by less than kNormFloor
-constexpr std::int64_t kFewChanged = 8;     // elements
+constexpr double kSumOfNudge = 4096;     // terms whose plain sum errs as much as nudges allow
+constexpr double kTail = 32;             // of elements over their root mean square, at most
+constexpr double kFewTail = 4;           // ... and for this few elements
+constexpr double kChance = 3;            // standard deviations of a norm of few elements
+constexpr double kUsual = 1e-4;          // the contract's tolerance of fp32 (core/task/task.h)
+constexpr double kSumUnit = 0x1p-25;     // of a sum's length, by its root
+constexpr double kLongAxis = 4096;       // shorter sums err by less than kNormFloor
+constexpr std::int64_t kFewChanged = 8;  // elements
 
 double longest_axis(const std::vector<Shaped>& tensors) {
   double longest = 1;
@@ -99,11 +98,29 @@ void judge_sparse(const NormError& error, const std::string& where, std::vector<
                       " of the output's scale " + where + " (case " + error.case_name + ")"});
 }
 
+void judge_lost(const NormError& error, const std::string& where, std::vector<Imprecision>* all) {
+  const double least = kFewestLost / static_cast<double>(elements_of(error.shape));
+  const double allowed = std::max(least, kLostShare) + kLostRoom * error.nudged.lost;
+  if (error.got.lost < allowed) return;
+  all->push_back({Imprecision::Kind::kLost,
+                  "of " + number(100 * error.got.lost, 3) + " % of the elements of " +
+                      error.tensor + " little is left " + where + " (plain fp32: " +
+                      number(100 * error.nudged.lost, 3) + " %), case " + error.case_name});
+}
+
 }  // namespace
 
 bool shows_norm(DrawKind kind) {
   return kind == DrawKind::kGiven || kind == DrawKind::kCentred || kind == DrawKind::kFractions ||
-         kind == DrawKind::kFaint;
+         kind == DrawKind::kFaint || kind == DrawKind::kSparing;
+}
+
+bool shows_lost(DrawKind kind) {
+  return wants_nudged(kind) && !shows_products(kind) && !shows_norm(kind);
+}
+
+double plain_length(const Task& task, const Case& c, double reach, DrawKind kind) {
+  return kind == DrawKind::kSparing ? 0 : plain_length(task, c, reach);
 }
 
 bool norms_apply(const Task& task) {
@@ -209,7 +226,9 @@ void add_norm(const NormError& error, std::vector<NormError>* all) {
 
 std::vector<Imprecision> judge_norm(const NormError& error, const std::string& where) {
   std::vector<Imprecision> all;
-  (shows_products(error.kind) ? judge_sparse : judge_dense)(error, where, &all);
+  (shows_products(error.kind) ? judge_sparse
+   : shows_lost(error.kind)   ? judge_lost
+                              : judge_dense)(error, where, &all);
   return all;
 }
 

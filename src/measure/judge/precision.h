@@ -18,6 +18,9 @@ namespace kernelpro {
 // Whether the norm of an honest kernel's errors is known on these contents: those that are drawn as
 // the task says, or nearly so. Only in fp32 tasks.
 bool shows_norm(DrawKind kind);
+// Whether results on these contents differ so much in size that a tolerance by the root mean square
+// of all excuses the loss of many: then as many may be lost as on nudged inputs, or few.
+bool shows_lost(DrawKind kind);
 bool norms_apply(const Task& task);
 // Whether rounded operands or nudged inputs account for everything that an honest kernel rounds:
 // a module's operators do, and so do the factors of products. A task folder that declares none may
@@ -29,6 +32,8 @@ bool norms_account_for_all(const Task& task, const Case& c);
 // number of inputs that a result depends on.
 double sum_length(const Task& task, const Case& c);
 double plain_length(const Task& task, const Case& c, double reach);
+// Of the terms that count on contents of this kind: of few, no sum errs.
+double plain_length(const Task& task, const Case& c, double reach, DrawKind kind);
 // Whether `reach` has to be measured, and how: some elements of all inputs are changed
 // (few_shapes), which changes this fraction of the results; the largest of all outputs counts.
 bool wants_reach(const Task& task, const Case& c);
@@ -48,6 +53,10 @@ Deviation with_sums(const Deviation& nudged, double length);
 // takes its place, unless that is so, too. `largest`: of the expected values, `rms` their root mean
 // square.
 Deviation steady(const Deviation& nudged, std::int64_t elements, double largest, double rms);
+inline constexpr std::int64_t kFewestNormed = 16;  // elements; of fewer, none is known
+// Results on kSparing's contents depend on few elements, and are compared even if they are few: the
+// largest of so many deviations on nudged inputs counts.
+inline constexpr int kSparingRuns = 4;
 
 // Of a half type's nudged results, once rounded to it: only few elements show that they were
 // nudged.
@@ -72,7 +81,7 @@ struct NormError {
 void add_norm(const NormError& error, std::vector<NormError>* all);
 
 struct Imprecision {
-  enum class Kind { kRejected, kCoarser, kByNorm } kind = Kind::kCoarser;
+  enum class Kind { kRejected, kCoarser, kByNorm, kLost } kind = Kind::kCoarser;
   std::string what;  // "the errors of c are 1e-5 of its norm (plain fp32: at most 2e-6)"
 };
 // What is wrong with it, if anything. `where`: "on the task's own inputs".
@@ -91,6 +100,11 @@ struct Imprecision {
 // precision apart from that of the sums, whose errors average out: plain fp32 reaches an eighth of
 // kMeansRoom times what sums in any order allow. A common factor does not count here either.
 std::vector<Imprecision> judge_norm(const NormError& error, const std::string& where);
+
+// Where shows_lost: of an output at most 1 in 128 elements more may be lost than several times what
+// honest rounding loses.
+inline constexpr double kLostShare = 1.0 / 128, kLostRoom = 8;
+inline constexpr double kFewestLost = 2;  // elements
 
 inline constexpr int kNormRuns = 2;  // of a module with rounded operands, where elements are few
 inline constexpr double kCoarse = 8;

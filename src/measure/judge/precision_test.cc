@@ -7,9 +7,11 @@
 #include <functional>
 
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "core/task/inputs.h"
 #include "core/task/key.h"
 #include "core/task/mismatch.h"
+#include "measure/judge/probes.h"
 
 namespace kernelpro {
 namespace {
@@ -65,6 +67,28 @@ TEST(Precision, WhereFewElementsDecideEachCountsByItsOwnSize) {
   EXPECT_EQ(steady(nudged, 4096, 5, 1).relative, 0) << "the norm counts";
   nudged.relative_worst = 1e-3;
   EXPECT_EQ(steady(nudged, 4096, 500, 1).relative, 0);
+}
+
+TEST(Precision, WhatIsLostBesideLargerResultsIsTold) {
+  NormError error;
+  error.case_name = "only", error.tensor = "y";
+  error.kind = DrawKind::kRows;
+  error.shape = {64, 64};
+  error.got.lost = 0.02;
+  const std::vector<Imprecision> found = judge_norm(error, "here");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].kind, Imprecision::Kind::kLost);
+  error.nudged.lost = 0.01;
+  EXPECT_TRUE(judge_norm(error, "here").empty()) << "honest rounding loses as much";
+  error.nudged.lost = 0;
+  error.shape = {8};
+  error.got.lost = 1.0 / 8;
+  EXPECT_TRUE(judge_norm(error, "here").empty()) << "one of few may cancel by chance";
+  error.got.lost = 3.0 / 8;
+  EXPECT_EQ(judge_norm(error, "here").size(), 1u);
+  const ProbeVerdict verdict = judge_probes(Precision::kFp32, {}, {error});
+  ASSERT_EQ(verdict.labels.size(), 1u);
+  EXPECT_EQ(verdict.labels[0], label_name(Label::kGivenDistributionOnly));
 }
 
 float cut(float value, int bits) {

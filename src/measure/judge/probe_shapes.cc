@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "core/task/key.h"
@@ -76,18 +77,24 @@ int shape_of(DrawKind kind) {
       return kp::kTop;
     case DrawKind::kSparse:
       return kp::kSparse;
+    case DrawKind::kSparing:
+    case DrawKind::kZeros:
+      return kp::kBackground;
     case DrawKind::kEnds:
       return kp::kEnds;
     case DrawKind::kEqual:
       return kp::kEqual;
     case DrawKind::kRamp:
       return kp::kRamp;
+    case DrawKind::kRuns:
+      return kp::kRuns;
     case DrawKind::kConstants:
       return kp::kJitter;
     case DrawKind::kFewInputs:
     case DrawKind::kFewParameters:
       return kp::kFew;
     case DrawKind::kFractions:
+    case DrawKind::kFewDigits:
       return kp::kFractions;
     default:
       return kp::kUnchanged;
@@ -112,6 +119,7 @@ bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
       return tensor.role == Role::kParameter && is_floating(tensor.dtype) &&
              (constant || !is_discrete(tensor));
     case DrawKind::kFractions:
+    case DrawKind::kFewDigits:
       return tensor.role == Role::kInput && is_floating(tensor.dtype) &&
              (given || tensor.init.kind == Init::Kind::kIntegers);
     case DrawKind::kScaled:
@@ -126,6 +134,7 @@ bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
     case DrawKind::kEnds:
     case DrawKind::kEqual:
     case DrawKind::kRamp:
+    case DrawKind::kRuns:
       return tensor.role == Role::kInput && is_discrete(tensor) && !constant;
     case DrawKind::kLargeParameters:
     case DrawKind::kTinyParameters:
@@ -141,6 +150,8 @@ bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
     }
     case DrawKind::kRepeated:
     case DrawKind::kTop:
+    case DrawKind::kZeros:
+    case DrawKind::kSparing:
       // Which of two equal elements an index names is often left open.
       if (std::any_of(task.tensors.begin(), task.tensors.end(), [](const Tensor& t) {
             return t.role == Role::kOutput && !is_floating(t.dtype);
@@ -171,6 +182,18 @@ constexpr Level kAllLevels[] = {{0, 1}, {-1, 1}, {1, 1}, {0, 0.5}, {0, 0.25}};
 constexpr Level kFewLevels[] = {{0, 1}, {0, 0.5}, {0, 0.25}, {-1, 1}, {1, 1}};
 static_assert(std::size(kAllLevels) == std::size(kFewLevels));
 constexpr float kParameterLimits[] = {0, 4, 2};  // of growth; 0: none
+constexpr int kBackgrounds[] = {0, -1, 1};       // signs
+constexpr float kBackground = 64;                // over the largest drawn value
+constexpr std::int64_t kSpared = 8;              // elements that count, for each result
+constexpr double kDecide = 0.9;                  // of the size of the results
+
+std::int64_t most_results(const std::vector<Shaped>& tensors) {
+  std::int64_t most = 1;
+  for (const Shaped& t : tensors) {
+    if (t.tensor->role == Role::kOutput) most = std::max(most, t.elements);
+  }
+  return most;
+}
 
 // Completes the spec of a kind that makes values large.
 void enlarge(DrawKind kind, int level, const Tensor& tensor, std::uint64_t rows, std::uint64_t word,
@@ -181,7 +204,9 @@ void enlarge(DrawKind kind, int level, const Tensor& tensor, std::uint64_t rows,
   }
   const bool few = kind == DrawKind::kFewInputs || kind == DrawKind::kOutliers;
   const Level& at = (few ? kFewLevels : kAllLevels)[level];
-  const int most = largest_power(kind, tensor.dtype);
+  // An outlier may hide the rest of its row, or only stand out.
+  const bool hides = kind == DrawKind::kOutliers && ((word >> 40) & 1) != 0;
+  const int most = largest_power(hides ? DrawKind::kLone : kind, tensor.dtype);
   const int power = static_cast<int>(std::lround(at.share * most));
   spec->sign = at.sign;
   // kScaled draws large values to begin with.
@@ -199,7 +224,7 @@ kp::ShapeSpec plain_spec(const Shaped& t) {
   kp::ShapeSpec spec{};
   spec.dtype = static_cast<int>(t.tensor->dtype);
   spec.period = 1;
-  spec.depth = t.tensor->dtype == DType::kFp32 ? 9 : 5;
+  spec.depth = t.tensor->dtype == DType::kFp32 ? 16 : 5;
   spec.factor = 1;
   spec.count = static_cast<unsigned long long>(std::max<std::int64_t>(t.elements, 1));
   spec.row = spec.inner = spec.channels = 1;
@@ -248,6 +273,8 @@ int probe_levels(DrawKind kind) {
     case DrawKind::kLargeParameters:
     case DrawKind::kFewParameters:
       return static_cast<int>(std::size(kParameterLimits));
+    case DrawKind::kSparing:
+      return static_cast<int>(std::size(kBackgrounds));
     default:
       return 1;
   }
@@ -311,7 +338,8 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
     if (kind == DrawKind::kTiny) spec.factor = t.tensor->dtype == DType::kFp32 ? 0x1p-10f : 0x1p-4f;
     // Not always the same, so that nobody knows how small it is.
     if (kind == DrawKind::kFaint) spec.factor = kp::two_to(-14 - static_cast<int>(mine % 12));
-    if (kind == DrawKind::kFewInputs || kind == DrawKind::kFewParameters) {
+    if (kind == DrawKind::kFewInputs || kind == DrawKind::kFewParameters ||
+        kind == DrawKind::kFewDigits) {
       spec.period =
           static_cast<unsigned>(std::clamp<std::int64_t>(t.elements / kFewest, 1, 1 << 30));
     }
@@ -320,7 +348,15 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
       if (parameters > 2 && (mine >> 8) % parameters >= 2) spec.shape = kp::kUnchanged;
       spec.factor = 0x1p-10f;
     }
-    if (probe_levels(kind) > 1) {
+    if (kind == DrawKind::kZeros) {
+      spec.sign = 0;
+      spec.period = 2;
+    } else if (kind == DrawKind::kSparing) {
+      spec.sign = kBackgrounds[level];
+      spec.factor = kBackground;
+      spec.period = static_cast<unsigned>(
+          std::clamp<std::int64_t>(t.elements / (kSpared * most_results(tensors)), 4, 1 << 30));
+    } else if (probe_levels(kind) > 1) {
       enlarge(kind, level, *t.tensor, spec.count / spec.row, mine, &spec);
     }
     if (kind == DrawKind::kSparse) {
@@ -435,6 +471,19 @@ std::vector<kp::ShapeSpec> nudge_shapes(const std::vector<Shaped>& tensors, Prec
     spec.factor = static_cast<float>(by * kNudges[static_cast<int>(precision)]);
   }
   return specs;
+}
+
+std::vector<kp::ShapeSpec> background_alone(std::vector<kp::ShapeSpec> specs) {
+  for (kp::ShapeSpec& spec : specs) spec.period = std::numeric_limits<unsigned>::max();
+  return specs;
+}
+
+bool few_decide(const std::vector<OutputLook>& all, const std::vector<OutputLook>& background) {
+  for (std::size_t i = 0; i < std::min(all.size(), background.size()); ++i) {
+    const double change = std::fabs(all[i].rms - background[i].rms);
+    if (all[i].rms > 0 && change >= kDecide * all[i].rms) return true;
+  }
+  return false;
 }
 
 }  // namespace kernelpro

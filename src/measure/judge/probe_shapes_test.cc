@@ -130,6 +130,48 @@ TEST(ProbeShapes, SparseKeepsAFewAndTheirDigits) {
   EXPECT_EQ(drawn.shaped(DrawKind::kSparse, 1, 1), given) << "another tensor is the linear one";
 }
 
+TEST(ProbeShapes, FewElementsCountBesideABackground) {
+  const Drawn drawn(DType::kFp32, {Init::Kind::kUniform, -1, 1});
+  const std::vector<double> given = drawn.values(drawn.before);
+  ASSERT_EQ(probe_levels(DrawKind::kSparing), 3);
+  for (const int level : {0, 1, 2}) {
+    const std::vector<double> after = drawn.shaped(DrawKind::kSparing, 5, 0, level);
+    std::set<double> others;
+    std::int64_t kept = 0;
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      if (after[i] == given[i]) ++kept;
+      if (after[i] != given[i]) others.insert(after[i]);
+    }
+    // Eight for each of the results.
+    EXPECT_NEAR(static_cast<double>(kept), 8 * kRows, 100);
+    ASSERT_EQ(others.size(), 1u);
+    EXPECT_NEAR(*others.begin(), level == 0 ? 0 : level == 1 ? -64 : 64, 0.1);
+  }
+  const std::vector<double> zeros = drawn.shaped(DrawKind::kZeros, 5);
+  EXPECT_NEAR(static_cast<double>(std::count(zeros.begin(), zeros.end(), 0.0)), kElements / 2.0,
+              600);
+
+  EXPECT_TRUE(few_decide({{3, -1, 5}}, {{52, -52, -52}})) << "a logarithm of a sum";
+  EXPECT_TRUE(few_decide({{1, 0, 2}}, {{0, 0, 0}}));
+  EXPECT_FALSE(few_decide({{1, 0, 2}}, {{0.5, 0, 2}})) << "half of it is background";
+  EXPECT_FALSE(few_decide({{0, 0, 0}}, {{0, 0, 0}}));
+}
+
+TEST(ProbeShapes, IntegersComeInRuns) {
+  const Drawn drawn(DType::kInt32, {Init::Kind::kIntegers, 0, 1000000});
+  const std::vector<double> given = drawn.values(drawn.before);
+  for (std::uint64_t key = 0; key < 20; ++key) {
+    const std::vector<double> after = drawn.shaped(DrawKind::kRuns, key);
+    std::int64_t equal = 0, most = 0;
+    for (std::size_t i = 1; i < after.size(); ++i) {
+      equal = after[i] == after[i - 1] ? equal + 1 : 0;
+      most = std::max(most, equal + 1);
+      EXPECT_TRUE(after[i] >= 0 && after[i] <= 1000000);
+    }
+    EXPECT_GE(most, kElements / 32) << key;
+  }
+}
+
 TEST(ProbeShapes, IntegersReachTheEndsOfTheDeclaredRange) {
   const Drawn drawn(DType::kInt32, {Init::Kind::kIntegers, -3, 40000});
   const std::vector<double> ends = drawn.shaped(DrawKind::kEnds, 9);

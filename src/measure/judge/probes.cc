@@ -24,7 +24,8 @@ constexpr DrawKind kShaped[] = {
     DrawKind::kTinyParameters, DrawKind::kEnds,      DrawKind::kEqual,
     DrawKind::kRamp,           DrawKind::kConstants, DrawKind::kFewInputs,
     DrawKind::kFewParameters,  DrawKind::kFractions, DrawKind::kOutliers,
-    DrawKind::kLone,           DrawKind::kFaint};
+    DrawKind::kLone,           DrawKind::kFaint,     DrawKind::kSparing,
+    DrawKind::kZeros,          DrawKind::kRuns,      DrawKind::kFewDigits};
 constexpr std::size_t kMostLone = 4;  // tensors
 
 // Shifts by the mean if it (practically) never changes sign.
@@ -189,22 +190,24 @@ int class_of(DrawKind kind) {
     case DrawKind::kDimSums:
     case DrawKind::kFaint:
       return 0;
+    case DrawKind::kSparing:
+      return 1;
     case DrawKind::kParameters:
     case DrawKind::kLargeParameters:
     case DrawKind::kTinyParameters:
-      return 1;
+      return 2;
     case DrawKind::kFewInputs:
     case DrawKind::kOutliers:
-      return 2;
+      return 3;
     case DrawKind::kScaled:
     case DrawKind::kTiny:
-      return 3;
-    case DrawKind::kLone:
       return 4;
-    case DrawKind::kFewParameters:  // who looks at some of them leaves out all
+    case DrawKind::kLone:
       return 5;
-    default:
+    case DrawKind::kFewParameters:  // who looks at some of them leaves out all
       return 6;
+    default:
+      return 7;
   }
 }
 
@@ -218,7 +221,8 @@ std::size_t put_telling_first(const std::vector<ProbePlan>& plans,
   std::vector<std::size_t> first, rest;
   std::set<int> seen;
   for (const std::size_t i : *order) {
-    const bool each = plans[i].kind == DrawKind::kLone || wants_products(plans[i].kind);
+    const bool each = plans[i].kind == DrawKind::kLone || plans[i].kind == DrawKind::kRuns ||
+                      wants_products(plans[i].kind);
     const bool unseen = seen.insert(class_of(plans[i].kind)).second;
     (each || unseen ? first : rest).push_back(i);
   }
@@ -267,6 +271,12 @@ std::string probe_words(DrawKind kind) {
       return "on integers at both ends of their range";
     case DrawKind::kEqual:
       return "on equal integers";
+    case DrawKind::kZeros:
+      return "on inputs of which half are zero";
+    case DrawKind::kRuns:
+      return "on integers in runs of equal ones";
+    case DrawKind::kFewDigits:
+      return "on whole numbers of which a few get digits";
     case DrawKind::kRamp:
       return "on sorted or distinct integers";
     case DrawKind::kConstants:
@@ -281,6 +291,8 @@ std::string probe_words(DrawKind kind) {
       return "on inputs with outliers in their rows";
     case DrawKind::kLone:
       return "on inputs of which one is much larger";
+    case DrawKind::kSparing:
+      return "on inputs of which few elements count";
     case DrawKind::kFaint:
       return "on inputs of which one is too small to hide others";
     default:
@@ -341,6 +353,10 @@ void note(const Imprecision& found, ProbeVerdict* verdict) {
     case Imprecision::Kind::kCoarser:
       if (!add_label(verdict, Label::kCoarserThanFp32)) return;
       verdict->notes.push_back("less precise than plain fp32 sums in any order: " + found.what);
+      return;
+    case Imprecision::Kind::kLost:
+      if (!add_label(verdict, Label::kGivenDistributionOnly)) return;
+      verdict->notes.push_back("it loses what is small beside other results: " + found.what);
       return;
     case Imprecision::Kind::kByNorm:
       if (!add_label(verdict, Label::kPreciseByNorm)) return;

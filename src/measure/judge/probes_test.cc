@@ -75,8 +75,9 @@ TEST(Probes, OnlyThoseThatChangeSomething) {
     EXPECT_TRUE(has(centred_already, kind)) << probe_words(kind);
   }
   const std::vector<DrawKind> masks = kinds(task_with({Init::Kind::kBernoulli, 0.5, 0}, kOnes));
-  EXPECT_EQ(masks, (std::vector<DrawKind>{DrawKind::kParameters, DrawKind::kEnds, DrawKind::kEqual,
-                                          DrawKind::kRamp, DrawKind::kFewParameters}));
+  EXPECT_EQ(masks,
+            (std::vector<DrawKind>{DrawKind::kParameters, DrawKind::kEnds, DrawKind::kEqual,
+                                   DrawKind::kRamp, DrawKind::kFewParameters, DrawKind::kRuns}));
 }
 
 TEST(Probes, FarFromZeroCountsAsNeverChangingSign) {
@@ -90,8 +91,9 @@ TEST(Probes, IntegersAndHalves) {
   EXPECT_EQ(plan_of(halves, DrawKind::kScaled).inits[0].b, 4);
   EXPECT_FALSE(has(kinds(halves), DrawKind::kLowBits));
   EXPECT_FALSE(has(kinds(halves), DrawKind::kSparse));
-  EXPECT_EQ(kinds(task_with({Init::Kind::kIntegers, 0, 9}, kOnes, DType::kInt64)),
-            (std::vector<DrawKind>{DrawKind::kEnds, DrawKind::kEqual, DrawKind::kRamp}));
+  EXPECT_EQ(
+      kinds(task_with({Init::Kind::kIntegers, 0, 9}, kOnes, DType::kInt64)),
+      (std::vector<DrawKind>{DrawKind::kEnds, DrawKind::kEqual, DrawKind::kRamp, DrawKind::kRuns}));
   EXPECT_EQ(kinds(task_with(kOnes, kStandard, DType::kBool)),
             (std::vector<DrawKind>{DrawKind::kConstants, DrawKind::kFewInputs}));
   const Task counts = task_with({Init::Kind::kIntegers, 0, 9}, kStandard);
@@ -102,10 +104,11 @@ TEST(Probes, IntegersAndHalves) {
 
 TEST(Probes, EqualElementsAreLeftOutWhereAnIndexCouldNameEither) {
   Task task = task_with(kUnit, kOnes);
-  EXPECT_TRUE(has(kinds(task), DrawKind::kRepeated));
+  const DrawKind equal[] = {DrawKind::kRepeated, DrawKind::kTop, DrawKind::kZeros,
+                            DrawKind::kSparing};
+  for (const DrawKind kind : equal) EXPECT_TRUE(has(kinds(task), kind)) << probe_words(kind);
   task.tensors.push_back(tensor("at", Role::kOutput, {}, DType::kInt64));
-  EXPECT_FALSE(has(kinds(task), DrawKind::kRepeated));
-  EXPECT_FALSE(has(kinds(task), DrawKind::kTop));
+  for (const DrawKind kind : equal) EXPECT_FALSE(has(kinds(task), kind)) << probe_words(kind);
 }
 
 TEST(Probes, AFewAtATimeHalfOfThemReady) {
@@ -153,7 +156,7 @@ TEST(Probes, TheTellingOnesComeFirst) {
         choose_probes(std::vector<char>(plans.size()), 0, kp::mix64(round));
     const std::size_t telling = put_telling_first(plans, &order);
     // Three of products, two of faint inputs, one of each other class, two inputs alone.
-    EXPECT_EQ(telling, 12u);
+    EXPECT_EQ(telling, 13u);
     ASSERT_EQ(std::set<std::size_t>(order.begin(), order.end()).size(), plans.size());
     EXPECT_TRUE(wants_products(plans[order[0]].kind));
     std::vector<DrawKind> first;

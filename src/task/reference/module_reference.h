@@ -56,7 +56,13 @@ struct ReferenceSettings {
 //                of the sums (measure/judge/short_sums.h);
 //   dim sums:    likewise, but all that is not needed is only small, not negligible;
 //   lone:        one of several floating inputs gets so large that it matters beside the others;
-//   faint:       one that may be added to the results gets so small that it hides nothing.
+//   faint:       one that may be added to the results gets so small that it hides nothing;
+//   zeros:       half of the elements of floating inputs are zero;
+//   runs:        integers come in runs of equal ones;
+//   few digits:  a few of the floating inputs that are whole numbers get digits after the point;
+//   sparing:     few elements of the inputs count, since all others have one value beside which
+//   they
+//                decide the results.
 enum class DrawKind {
   kGiven,
   kCentred,
@@ -84,7 +90,11 @@ enum class DrawKind {
   kLone,
   kShortSums,
   kDimSums,
-  kFaint
+  kFaint,
+  kSparing,
+  kZeros,
+  kRuns,
+  kFewDigits
 };
 
 // Arithmetic in which the module computes expected results:

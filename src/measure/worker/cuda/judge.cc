@@ -14,7 +14,7 @@
 //   seal {case, set, typical} -> {"outputs":[summary,...]}
 //   reshape {case, set, seed, specs}, narrow {case, set}
 //   deviations {case, set, shapes:[[EXTENT,...],...]} -> {"outputs":[{"norm","worst","common",
-//       "relative","relative_worst","changed","means"},...]}
+//       "relative","relative_worst","changed","lost","means"},...]}
 //   admit {case, set} -> {"outputs":[{"least","worst","jumps"},...]}
 //   least {case, set, least:[SCALE,...]}
 //   tolerances {case, tolerances:[T,...]}
@@ -62,6 +62,7 @@ Json deviation_json(const Deviation& found) {
           {"relative", number_json(found.relative)},
           {"relative_worst", number_json(found.relative_worst)},
           {"changed", number_json(found.changed)},
+          {"lost", number_json(found.lost)},
           {"means", means}};
 }
 

@@ -408,7 +408,7 @@ __device__ inline double before_rounding(u64 bits, int dtype, double wanted) {
 // core/task/deviation.h's; zeroed before.
 struct Deviation {
   double errors, sizes, products, relative;  // sums of squares; of errors times values
-  u64 changed, count;
+  u64 changed, lost, count;
   u64 worst, relative_worst;  // bits of non-negative doubles
 };
 
@@ -418,9 +418,10 @@ __device__ inline void add_lanes(double value, double* to) {
 }
 
 extern "C" __global__ void deviate(const void* out, const void* expected, int dtype, double rms,
-                                   double scale, double changes, u64 count, Deviation* result) {
+                                   double scale, double changes, double faint, double loses,
+                                   u64 count, Deviation* result) {
   double errors = 0, sizes = 0, products = 0, relative = 0, worst = 0, relative_worst = 0;
-  u64 changed = 0, finite = 0;
+  u64 changed = 0, lost = 0, finite = 0;
   for (u64 i = first_index(); i < count; i += stride()) {
     const double e = expected_value(expected, dtype, 1, i);
     const double error = before_rounding(load_bits(out, dtype, i), dtype, e) - e;
@@ -432,6 +433,7 @@ extern "C" __global__ void deviate(const void* out, const void* expected, int dt
     products += error * e;
     if (!(d > 0)) continue;
     if (d > changes * fabs(e)) ++changed;
+    if (d > loses * fabs(e) && fabs(e) >= faint * rms) ++lost;
     worst = fmax(worst, d / fmax(fabs(e), rms));
     const double own = d / fmax(fabs(e), scale);
     relative += own * own;
@@ -442,6 +444,7 @@ extern "C" __global__ void deviate(const void* out, const void* expected, int dt
   add_lanes(products, &result->products);
   add_lanes(relative, &result->relative);
   if (changed > 0) atomicAdd(&result->changed, changed);
+  if (lost > 0) atomicAdd(&result->lost, lost);
   if (finite > 0) atomicAdd(&result->count, finite);
   if (worst > 0) atomicMax(&result->worst, static_cast<u64>(__double_as_longlong(worst)));
   if (relative_worst > 0) {

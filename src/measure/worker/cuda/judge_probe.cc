@@ -19,7 +19,7 @@ struct RawSurvey {
 // Mirrors struct Deviation of judge.cu.
 struct RawDeviation {
   double errors = 0, sizes = 0, products = 0, relative = 0;
-  std::uint64_t changed = 0, count = 0;
+  std::uint64_t changed = 0, lost = 0, count = 0;
   double worst = 0, relative_worst = 0;
 };
 
@@ -38,6 +38,7 @@ Deviation summary(const RawDeviation& raw) {
   found.relative = std::sqrt(raw.relative / count);
   found.relative_worst = raw.relative_worst;
   found.changed = static_cast<double>(raw.changed) / count;
+  found.lost = static_cast<double>(raw.lost) / count;
   return found;
 }
 
@@ -111,8 +112,8 @@ Result<std::vector<Deviation>> JudgeCase::deviations(
     const auto count = static_cast<std::uint64_t>(t.elements);
     const double scale = std::max(set.typical ? set.scale[i] : set.rms[i], set.least[i]);
     KP_CUDA_TRY(kernels_->run("deviate", count, data_at(set, i), expected_at(set, i),
-                              static_cast<int>(t.dtype), set.rms[i], scale, kChanged, count,
-                              scratch_ + sizeof(RawDeviation) * i));
+                              static_cast<int>(t.dtype), set.rms[i], scale, kChanged, kCountsFrom,
+                              kLostFrom, count, scratch_ + sizeof(RawDeviation) * i));
   }
   KP_ASSIGN(const std::vector<RawDeviation> raw, results<RawDeviation>(tensors_.size()));
   std::vector<Deviation> all;
