@@ -246,31 +246,24 @@ def row_of(folder, arm, path, verdict):
 
 
 def judge(options):
-    """First whether each is correct, then the correct ones in turn with their parent."""
-    step = [(folder, [(arm, path) for arm in ARMS for path in replies(options, os.path.basename(folder), arm)])
-            for folder in folders(options)]
-    step = [(folder, kernels) for folder, kernels in step
-            if kernels and not os.path.exists(os.path.join(folder, "step.json"))]
-
-    def check(item, gpu):
-        folder, kernels = item
-        return verdicts(options, folder, [path for _, path in kernels], "--no-timing", *gpu)
-
-    def pair(item, gpu):
-        (folder, kernels), checked = item
-        correct = [path for (_, path), v in zip(kernels, checked) if v and v["outcome"] == "correct"]
-        timed = verdicts(options, folder, correct, "--no-probes", "--against", os.path.join(folder, "parent.cu"),
-                         *gpu) if correct else []
-        found = {path: verdict for path, verdict in zip(correct, timed) if verdict}
-        rows = [row_of(folder, arm, path, found.get(path) or quick or {"outcome": "no verdict"})
-                for (arm, path), quick in zip(kernels, checked)]
+    """Each candidate in turn with its parent, one task at a time on each GPU."""
+    def one(folder, gpu):
+        name = os.path.basename(folder)
+        kernels = [(arm, path) for arm in ARMS for path in replies(options, name, arm)]
+        if not kernels or os.path.exists(os.path.join(folder, "step.json")):
+            return
+        judged = verdicts(options, folder, [path for _, path in kernels], "--against",
+                          os.path.join(folder, "parent.cu"), *gpu)
+        if not any(judged):
+            return
+        rows = [row_of(folder, arm, path, verdict or {"outcome": "no verdict"})
+                for (arm, path), verdict in zip(kernels, judged)]
         with open(os.path.join(folder, "step.json"), "w", encoding="utf-8") as file:
             json.dump(rows, file)
         for row in rows:
             print(json.dumps(row), flush=True)
 
-    checked = side_by_side(options, check, step, options.jobs)
-    side_by_side(options, pair, [(item, first) for item, first in zip(step, checked) if first], 1)
+    side_by_side(options, one, folders(options), 1)
     with open(options.output, "w", encoding="utf-8") as file:
         for folder in folders(options):
             if os.path.exists(os.path.join(folder, "step.json")):

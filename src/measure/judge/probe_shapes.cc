@@ -260,7 +260,8 @@ bool probe_varies(DrawKind kind) { return shape_of(kind) != kp::kUnchanged; }
 bool wants_nudged(DrawKind kind) { return probe_varies(kind) || kind == DrawKind::kScaled; }
 
 double least_scale(DrawKind kind) {
-  return probe_varies(kind) && !shows_products(kind) ? kShapeRoom : 0;
+  const bool usual = shows_products(kind) || kind == DrawKind::kFewDigits;
+  return probe_varies(kind) && !usual ? kShapeRoom : 0;
 }
 
 int probe_levels(DrawKind kind) {
