@@ -202,10 +202,15 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
   if (!pass.roof.known() && tool.scope == Scope::kKernel && finding->upper_speedup > 1) {
     finding->upper_speedup *= kSecondary;
   }
-  if (tool.scope == Scope::kKernel && view.account != nullptr && pass.account.known()) {
-    clamp_to_account(pass.account, *view.account, pass.roof, &*finding);
+  if (finding->another_unit) {
+    finding->upper_speedup = std::max(1.0, finding->upper_speedup);
+    finding->likely_speedup = std::clamp(finding->likely_speedup, 1.0, finding->upper_speedup);
+  } else {
+    if (tool.scope == Scope::kKernel && view.account != nullptr && pass.account.known()) {
+      clamp_to_account(pass.account, *view.account, pass.roof, &*finding);
+    }
+    clamp_gains(pass.roof, &*finding);
   }
-  clamp_gains(pass.roof, &*finding);
   if (!pass.roof.known() && tool.scope == Scope::kKernel) damp_near_limit(view.model, &*finding);
   finding->likely_speedup =
       pass.settings.record.calibrated(name, finding->likely_speedup, finding->upper_speedup);
@@ -309,7 +314,8 @@ bool is_catch_all(std::span<const Tool> table, std::string_view name) {
                      [&](const Tool& tool) { return tool.name == name && tool.catch_all; });
 }
 
-// At a ceiling nothing else matters: the remaining gap is within the threshold of "at the ceiling".
+// At a ceiling nothing else matters, unless another unit has a higher one: the remaining gap is
+// within the threshold of "at the ceiling".
 // Without the task's work, counters show that a unit is at its limit, not that its work is needed:
 // then a cause with this gain comes before the stop.
 constexpr double kWorthMore = 1.25;
@@ -318,12 +324,12 @@ void apply_stop(std::span<const Tool> table, const Roofline& roof, Diagnosis* di
   const auto stop = std::find_if(diagnosis->findings.begin(), diagnosis->findings.end(),
                                  [](const Finding& f) { return f.stop; });
   if (stop == diagnosis->findings.end()) return;
-  const auto cause = std::find_if(diagnosis->findings.begin(), diagnosis->findings.end(),
-                                  [&](const Finding& finding) {
-                                    return !finding.stop && !is_catch_all(table, finding.tool) &&
-                                           finding.likely_speedup >= kWorthMore;
-                                  });
-  if (!roof.known() && cause != diagnosis->findings.end()) {
+  const auto cause = std::find_if(
+      diagnosis->findings.begin(), diagnosis->findings.end(), [&](const Finding& finding) {
+        return !finding.stop && !is_catch_all(table, finding.tool) &&
+               (!roof.known() || finding.another_unit) && finding.likely_speedup >= kWorthMore;
+      });
+  if (cause != diagnosis->findings.end()) {
     withhold_if(diagnosis, cause->tool + " takes work from the busiest unit",
                 [](const Finding& finding) { return finding.stop; });
     return;

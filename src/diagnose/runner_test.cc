@@ -63,6 +63,29 @@ TEST(Roofline, TensorRateOnlyForHalfInputs) {
   EXPECT_NEAR(roofline(e).compute_floor_us, fp32 / 100, fp32 * 1e-9);
 }
 
+// fp32 products at the ceiling of multiply-adds: matrix units multiply parts of them faster.
+TEST(Runner, AnotherUnitComesBeforeAStop) {
+  const double flops = 2.0 * 4096 * 4096 * 4096;
+  Evidence e;
+  const auto set = [&](const char* name, double value) { e.set(name, value, Level::kTiming, "t"); };
+  set("task.flops", flops), set("task.matmul_flops", flops), set("task.half_inputs", 0);
+  set("task.compulsory_bytes", 3.0 * 4096 * 4096 * 4);
+  set("ceiling.copy_bandwidth", 4.25e12), set("ceiling.fma_rate", 63.7e12);
+  set("timing.median", 1.05 * flops / 63.7e12 * 1e6);
+  e.set("sass.hmma", 0, Level::kStatic, "sass");
+  e.set("sass.hgmma", 0, Level::kStatic, "sass");
+  e.texts["arch"] = "sm_90a";
+  const Diagnosis stops = diagnose(e);
+  ASSERT_FALSE(stops.findings.empty());
+  EXPECT_TRUE(stops.findings[0].stop);
+  set("ceiling.tensor_rate", 804e12);
+  const Diagnosis goes_on = diagnose(e);
+  ASSERT_FALSE(goes_on.findings.empty());
+  EXPECT_EQ(goes_on.findings[0].tool, "missing-tensor-cores");
+  EXPECT_GT(goes_on.findings[0].likely_speedup, 1.3) << "beyond the roofline's headroom of 1.05";
+  for (const Finding& finding : goes_on.findings) EXPECT_FALSE(finding.stop) << finding.tool;
+}
+
 TEST(Roofline, NothingKnown) {
   const Diagnosis diagnosis = diagnose(Evidence());
   EXPECT_EQ(diagnosis.bound, Bound::kUnknown);

@@ -13,6 +13,12 @@ namespace kernelpro {
 // an H200 measured 400 and 790 TFLOP/s).
 inline constexpr double kTf32Rate = 0.5;
 
+// Products of fp32 operands on matrix units, which is another ceiling than matmul_rate's: each in
+// three bf16 parts, whose 24 bits are all of its own, and six of the nine products of parts (the
+// others are below an fp32 product's last digit). Henry, Tang, Heinecke: Leveraging the bfloat16
+// artificial intelligence datatype for higher-precision computations, ARITH 2019.
+inline constexpr double kProductsOfParts = 6;
+
 // Whether every floating-point input is fp16 or bf16, so that matrix units multiply it exactly.
 bool has_half_inputs(const Task& task);
 

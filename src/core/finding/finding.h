@@ -47,7 +47,8 @@ struct Finding {
   double likely_speedup = 1;  // of the whole task; 1: none
   double upper_speedup = 1;
   Level level = Level::kTiming;
-  bool stop = false;  // nothing left to win: at a ceiling
+  bool stop = false;          // nothing left to win: at a ceiling
+  bool another_unit = false;  // of the runner alone: gains beyond the ceiling of the unit in use
   // The places among `sites` that the kernel's samples or machine code have, and the fraction of
   // the call's time that is spent there; 0: unknown.
   std::vector<CostlyPlace> places = {};

@@ -195,6 +195,14 @@ TEST_F(PromptTest, AnotherSourceIsShownWhereItIsTheBest) {
   all[1].diagnosis.fraction_of_ceiling = 0.04;
   request.parent = shared(all[1]);
   EXPECT_TRUE(contains(filled("coder"), "rewrite as much of it"));
+  // Findings that explain little of what is left do not narrow the step.
+  all[1].diagnosis.fraction_of_ceiling = 0.25;
+  for (Finding& finding : all[1].diagnosis.findings) finding.likely_speedup = 1.1;
+  request.parent = shared(all[1]);
+  EXPECT_TRUE(contains(filled("coder"), "build that instead"));
+  all[1].diagnosis.fraction_of_ceiling = 0.9;
+  request.parent = shared(all[1]);
+  EXPECT_TRUE(contains(filled("coder"), "leave everything else alone"));
   request.memory = false;
   EXPECT_FALSE(contains(filled("coder"), "// the best of all"));
 }

@@ -21,6 +21,8 @@ constexpr std::size_t kStandingLog = 1500;
 constexpr std::size_t kBestShown = 16000;
 // Below this share of the speed of light a kernel's structure is the problem, not one of its parts.
 constexpr double kRewrite = 0.05;
+constexpr double kClose = 0.8;      // to the speed of light: no other design is worth it
+constexpr double kExplained = 0.5;  // of what is left to win, in logarithms
 constexpr double kDrift = 0.02;
 
 // Where the machine's speed has drifted, its own times are on another scale than the run's.
@@ -50,6 +52,14 @@ std::string parent_line(const ProposalRequest& request) {
   return text;
 }
 
+double most_promised(const Diagnosis& diagnosis) {
+  double most = 1;
+  for (const Finding& finding : diagnosis.findings) {
+    if (!finding.stop) most = std::max(most, finding.likely_speedup);
+  }
+  return most;
+}
+
 // "Left to win: at most 2.5x, ..."; "" where the speed of light is not known or not told.
 std::string left_to_win(const ProposalRequest& request) {
   const Diagnosis& diagnosis = request.parent->diagnosis;
@@ -62,6 +72,7 @@ std::string left_to_win(const ProposalRequest& request) {
   std::string text = "Left to win: at most " + number(std::max(1.0, 1 / fraction), 2) +
                      "x, as it runs at " + share;
   if (diagnosis.floor_us > 0) text += " (" + human_us(diagnosis.floor_us) + " a call)";
+  if (most_promised(diagnosis) * fraction > 1) text += "; more on another unit, as a finding says";
   return text + ".";
 }
 
@@ -108,9 +119,18 @@ std::string best_text(const ProposalRequest& request) {
 
 std::string scope_text(const ProposalRequest& request) {
   const double fraction = request.parent->diagnosis.fraction_of_ceiling;
-  const bool far = request.feedback == Feedback::kDiagnosed && fraction > 0 && fraction < kRewrite;
-  return far ? "It runs below 5 % of the speed of light: rewrite as much of it as the change needs."
-             : "Make this one change well and leave everything else alone.";
+  const bool told = request.feedback == Feedback::kDiagnosed && fraction > 0;
+  if (told && fraction < kRewrite) {
+    return "It runs below 5 % of the speed of light: rewrite as much of it as the change needs.";
+  }
+  const double promised = most_promised(request.parent->diagnosis);
+  if (told && fraction < kClose && std::log(promised) < kExplained * -std::log(fraction)) {
+    return "But no finding explains most of what is left: the best one promises " +
+           number(promised, 3) + "x of " + number(1 / fraction, 3) +
+           "x. If you know a design that does less work, moves less or uses a faster unit, build "
+           "that instead, and change as much as it needs.";
+  }
+  return "Make this one change well and leave everything else alone.";
 }
 
 }  // namespace kernelpro

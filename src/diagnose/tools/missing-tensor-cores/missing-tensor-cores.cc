@@ -21,6 +21,10 @@ constexpr double kPlainWgmma = 0.7;
 constexpr double kFirstMatrixKernel = 0.75;
 
 constexpr double kLeastShare = 0.3;  // of the call's time
+// In parts: their rate over that of fp32 multiply-adds, from which it is worth it; and what a
+// kernel reaches of the latter, below which other flaws come first.
+constexpr double kWorthParts = 1.25;
+constexpr double kGoodFma = 0.5;
 // In code without a task: multiply-adds for each half that is widened, their part of the loop, and
 // how busy their pipe is.
 constexpr double kReuse = 1.5;
@@ -81,6 +85,21 @@ std::vector<Prescription> first_matrix_kernel(const Facts& facts) {
            "Stage the operand tiles in shared memory and load them with `ldmatrix`.", ""}};
 }
 
+std::vector<Prescription> products_of_parts() {
+  return {
+      {"tensor-cores",
+       "Split each fp32 operand into three bf16 parts (round to bf16, subtract, round what is "
+       "left, twice) and add up six of the nine products of parts on tensor cores, the small "
+       "ones first, in fp32: as precise as fp32. Two fp16 parts, scaled by powers of two so that "
+       "the low part keeps its digits, need three products and keep 22 bits.",
+       "the product is too small to fill tiles of 64 x 64; two parts: values may leave fp16's "
+       "range"},
+      {"shared-memory",
+       "Split once for each operand, where it is staged in shared memory or in a kernel before, "
+       "not for each product.",
+       ""}};
+}
+
 // Where the task is not known: the hot loop widens halves and uses each of them in many fp32
 // multiply-adds, which keep their pipe busy.
 std::optional<Finding> products_in_the_code(const Facts& facts) {
@@ -121,16 +140,24 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   const double flops = facts("task.flops");
   const double matmul = facts("task.matmul_flops");
   const bool half = facts("task.half_inputs") > 0;
-  const bool allowed = half || facts.maybe("task.tf32").value_or(0) > 0;
+  const bool tf32 = !half && facts.maybe("task.tf32").value_or(0) > 0;
+  const double fma = facts.maybe("ceiling.fma_rate").value_or(0);
+  const double rate = facts("ceiling.tensor_rate") * (half   ? 1
+                                                      : tf32 ? kTf32Rate
+                                                             : 1 / kProductsOfParts);
+  const bool in_parts = !half && !tf32;
   // The products belong to the call; kernels beside the one that computes them have none.
   const bool elsewhere = facts.maybe("plan.matrix_elsewhere").value_or(0) > 0;
   if (facts.maybe("kernel.share").value_or(elsewhere ? 0 : 1) < kLeastShare) return std::nullopt;
-  if (matmul <= 0 || matmul < 0.5 * flops || !allowed) return std::nullopt;
+  if (matmul <= 0 || matmul < 0.5 * flops) return std::nullopt;
   if (facts("ceiling.tensor_rate") <= 0 || facts("sass.hgmma") > 0) return std::nullopt;
-  if (facts("sass.hmma") > 0) return warpgroup_form(facts);
+  if (facts("sass.hmma") > 0) return in_parts ? std::nullopt : warpgroup_form(facts);
 
   const Roofline& roof = facts.roofline();
-  const double rate = facts("ceiling.tensor_rate") * (half ? 1 : kTf32Rate);
+  if (in_parts &&
+      (fma <= 0 || rate < kWorthParts * fma || matmul / fma * 1e6 < kGoodFma * roof.time_us)) {
+    return std::nullopt;
+  }
   const double matrix_us = matmul / rate * 1e6;
   const double possible = std::max(roof.memory_floor_us, matrix_us);
   // A memory-bound product gains nothing from matrix units (a matrix times a vector).
@@ -140,19 +167,28 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   finding.metrics = {"task.matmul_flops", "sass.hmma", "sass.hgmma", "ceiling.tensor_rate",
                      "timing.median"};
   finding.cause =
-      number(matmul * 1e-9, 3) + " GFLOP of " + std::string(half ? "half-precision" : "TF32") +
+      number(matmul * 1e-9, 3) + " GFLOP of " +
+      std::string(half   ? "half-precision"
+                  : tf32 ? "TF32"
+                         : "fp32") +
       " matrix products take " + human_us(roof.time_us) +
       " without a single matrix instruction; at the measured rate of the tensor cores (" +
-      per_second(rate, "FLOP") + ") and bandwidth they need " + human_us(possible) + ".";
-  finding.prescriptions = first_matrix_kernel(facts);
+      per_second(rate, "FLOP") + (in_parts ? " for operands in three bf16 parts" : "") +
+      ") and bandwidth they need " + human_us(possible) + ".";
+  finding.prescriptions = in_parts ? products_of_parts() : first_matrix_kernel(facts);
   finding.upper_speedup = roof.time_us / possible;
+  if (in_parts) {
+    finding.another_unit = true;
+    const double reached = facts.has(GpuFeature::kWgmma) ? kPlainWgmma : kHmmaOnHopper;
+    finding.likely_speedup =
+        std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / reached));
+    return finding;
+  }
   // mma.sync as a first step: a faster unit needs a faster operand feed. A gap beyond the ratio of
   // the two rates is due to other flaws.
   double gap =
       std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / kHmmaOnHopper));
-  if (const auto fma = facts.maybe("ceiling.fma_rate"); fma && *fma > 0) {
-    gap = std::min(gap, std::max(1.0, kHmmaOnHopper * rate / *fma));
-  }
+  if (fma > 0) gap = std::min(gap, std::max(1.0, kHmmaOnHopper * rate / fma));
   finding.likely_speedup = std::pow(gap, kFirstMatrixKernel);
   return finding;
 }
@@ -164,7 +200,8 @@ constexpr const char* kMissingTensorCoresNeeds[] = {"sass.hmma", "sass.hgmma", "
 extern const Tool kMissingTensorCores;
 const Tool kMissingTensorCores{
     .name = "missing-tensor-cores",
-    .summary = "Half-precision matrix products do not use the fastest matrix instructions.",
+    .summary =
+        "Matrix products do not use the fastest matrix instructions that their precision allows.",
     .target = ToolTarget::kCuda,
     .bounds = kNotMemoryBound,
     .needs = kMissingTensorCoresNeeds,
