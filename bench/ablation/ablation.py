@@ -6,7 +6,7 @@
     bench/ablation/ablation.py begin DIR --kernelbench CHECKOUT --count 18       # GPU: a run of each task
     bench/ablation/ablation.py restore DIR                                       # or those of starts.tar.xz
     bench/ablation/ablation.py ask DIR first                                     # requests for first kernels
-    bench/ablation/ablation.py recall DIR                                        # or the kernels of first.tar.xz
+    bench/ablation/ablation.py recall DIR                                        # or those of the archives
     bench/ablation/ablation.py parents DIR                                       # GPU: judges them, a run of each parent
     bench/ablation/ablation.py ask DIR step                                      # requests of each arm
     bench/ablation/ablation.py judge DIR --output results/ablation.jsonl         # GPU: candidates against their parents
@@ -24,7 +24,10 @@ percentile bootstrap interval.
 starts.tar.xz has the runs that `begin` made of 36 tasks on an H200 (levels 1 and 2, 18 of each, seed
 1; several at a time, so their times are rough). first.tar.xz has two first kernels for each of 30 of
 them (not for six elementwise ones, where nothing is left to win), by a language model, a fresh one for
-each task, from the request alone. They compile; nothing was measured of them yet.
+each task, from the request alone. step.tar.xz has the 24 parents among them, the run of each with what
+was observed of it, and the candidates of three arms, two each, by a fresh writer for each parent and
+arm. `recall` puts both, and the rows in results/, into DIR: `judge` goes on with what is not judged
+(with `--extra=--no-probes` in about half of the time).
 """
 
 import argparse
@@ -176,6 +179,27 @@ def recall(options):
                 continue
             with open(os.path.join(reply, kernel), "wb") as file:
                 file.write(archive.extractfile(member).read())
+    with tarfile.open(os.path.join(HERE, "step.tar.xz")) as archive:
+        for member in archive:
+            name, _, path = member.name.partition("/")
+            folder = os.path.join(options.folder, name)
+            if not member.isfile() or not os.path.isdir(folder):
+                continue
+            arm, _, kernel = path.partition("/")
+            to = (os.path.join(options.folder, "requests", name, arm, "reply", kernel) if kernel
+                  else os.path.join(folder, "step.jsonl" if path == "run.jsonl" else path))
+            os.makedirs(os.path.dirname(to), exist_ok=True)
+            with open(to, "wb") as file:
+                file.write(archive.extractfile(member).read())
+            if path == "run.jsonl" and not os.path.exists(os.path.join(folder, "step")):
+                _, wrong = call(options, "pack", to, os.path.join(folder, "step"))
+                print(f"{name}: {wrong or 'recalled'}", flush=True)
+    if os.path.exists(options.rows):  # what was judged already
+        with open(options.rows, encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+        for parent in {row["parent"] for row in rows}:
+            with open(os.path.join(options.folder, parent, "step.json"), "w", encoding="utf-8") as file:
+                json.dump([row for row in rows if row["parent"] == parent], file)
 
 
 def replies(options, name, arm):
@@ -253,7 +277,7 @@ def judge(options):
         if not kernels or os.path.exists(os.path.join(folder, "step.json")):
             return
         judged = verdicts(options, folder, [path for _, path in kernels], "--against",
-                          os.path.join(folder, "parent.cu"), *gpu)
+                          os.path.join(folder, "parent.cu"), *gpu, *options.extra)
         if not any(judged):
             return
         rows = [row_of(folder, arm, path, verdict or {"outcome": "no verdict"})
@@ -337,7 +361,7 @@ def main():
             verb.add_argument("--jobs", type=int, default=4, help="at a time on each GPU, where times do not count")
             verb.add_argument("--gpus", type=int, default=1)
             verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
-            verb.add_argument("--extra", nargs="*", default=[], help="further options of optimize, or propose")
+            verb.add_argument("--extra", nargs="*", default=[], help="further options of optimize, propose or evaluate")
         if name in ("draw", "begin"):
             verb.add_argument("--kernelbench", required=True, help="a checkout")
             verb.add_argument("--levels", default="1,2")
@@ -345,6 +369,8 @@ def main():
             verb.add_argument("--seed", type=int, default=1)
         if name == "ask":
             verb.add_argument("stage", choices=("first", "step"))
+        if name == "recall":
+            verb.add_argument("--rows", default=os.path.join(ROOT, "results/ablation.jsonl"))
         if name == "judge":
             verb.add_argument("--output", default=os.path.join(ROOT, "results/ablation.jsonl"))
     options = parser.parse_args()
