@@ -32,7 +32,7 @@ Pipeline::Pipeline(PipelineParts parts) : parts_(std::move(parts)) {
 }
 
 Pipeline::~Pipeline() {
-  parts_.stations.front()->drop_builds();  // they post to the mailbox
+  for (Station* station : parts_.stations) station->drop_builds();  // they post to the mailbox
   for (const auto& place : places_) {
     if (place->thread.joinable()) place->thread.join();
   }
@@ -55,7 +55,7 @@ void Pipeline::put(Known known) {
   // With one station, nothing waits for messages.
   std::function<void()> done;
   if (parts_.stations.size() > 1) done = [mailbox = parts_.mailbox] { mailbox->post([] {}); };
-  job->built = parts_.stations.front()->begin(known.candidate, std::move(done));
+  job->built = places_.front()->station->begin(known.candidate, std::move(done));
   job->known = std::move(known);
   jobs_.push_back(std::move(job));
 }
