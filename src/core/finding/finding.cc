@@ -69,6 +69,7 @@ Finding read_finding(const Json& json) {
   f.upper_speedup = r.real("upper_speedup", 1);
   f.level = level_from_name(r.text("level")).value_or(f.level);
   f.stop = r.flag("stop");
+  f.another_unit = r.flag("another_unit");
   for (const Json& place : r.array("places")) f.places.push_back(read_costly_place(place));
   f.share = r.real("share");
   return f;
@@ -101,6 +102,7 @@ std::string diagnosis_to_json(const Diagnosis& diagnosis) {
                  {"upper_speedup", f.upper_speedup},
                  {"level", level_name(f.level)},
                  {"stop", f.stop}};
+    if (f.another_unit) item["another_unit"] = true;
     if (!f.kernel.empty()) item["kernel"] = f.kernel;
     if (!f.sites.empty()) {
       item["where"] = sites_text(f.sites);

@@ -48,7 +48,7 @@ struct Finding {
   double upper_speedup = 1;
   Level level = Level::kTiming;
   bool stop = false;          // nothing left to win: at a ceiling
-  bool another_unit = false;  // of the runner alone: gains beyond the ceiling of the unit in use
+  bool another_unit = false;  // its gains go beyond the ceiling of the unit in use
   // The places among `sites` that the kernel's samples or machine code have, and the fraction of
   // the call's time that is spent there; 0: unknown.
   std::vector<CostlyPlace> places = {};

@@ -32,7 +32,7 @@ struct Deviation {
 };
 inline constexpr double kChanged = 0x1p-12;
 inline constexpr double kCountsFrom =
-    0x1p-24;  // of the root mean square: what is smaller does not count
+    0x1p-16;  // of the root mean square: what is smaller does not count
 inline constexpr double kLostFrom = 0x1p-4;
 
 // Errors of an operand, which many results share, do not average out, as those of their sums do.

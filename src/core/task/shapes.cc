@@ -79,6 +79,7 @@ bool fit(const Surveyed& values, kp::ShapeSpec* spec) {
   spec->low = static_cast<float>(values.low);
   spec->high = static_cast<float>(values.high);
   if (spec->shape == kp::kFractions) return values.whole && values.high - values.low >= 2;
+  if (spec->shape == kp::kBackground && values.whole) spec->sign = 0;  // perhaps a mask
   if (spec->shape == kp::kOutlier || spec->shape == kp::kBackground) return true;
   spec->factor =
       spec->shape == kp::kGrow

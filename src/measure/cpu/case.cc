@@ -149,6 +149,22 @@ Result<std::vector<kp::ShapeSpec>> product_shapes(const Task& task, const CpuCas
   return short_sum_shapes(state.tensors, *known.contractions, kind, word, known.addend);
 }
 
+// Whether few elements decide the results of a probe's contents.
+Result<bool> decides(const SetRequest& request, CpuReference& reference) {
+  if (request.shapes.empty()) return false;
+  const LookAt look = looks_at(request.key, reference);
+  std::optional<std::vector<OutputLook>> all, background;
+  for (auto* each : {&all, &background}) {
+    auto looked = look(each == &all ? request.shapes : background_alone(request.shapes));
+    if (!looked && looked.error().kind != ErrorKind::kTask) {
+      return tl::unexpected<Error>(looked.error());
+    }
+    if (!looked || !*looked) return false;
+    *each = std::move(*looked);
+  }
+  return few_decide(*all, *background);
+}
+
 // The set of a probe, at the first level that shows something; nullopt if none does. Without
 // `time`, only the first is tried.
 Result<std::optional<InputSet>> make_probe(const Task& task, const CpuCase& state,
@@ -171,13 +187,14 @@ Result<std::optional<InputSet>> make_probe(const Task& task, const CpuCase& stat
   for (int level = 0; level < probe_levels(plan.kind); ++level) {
     if (level > 0 && plan.kind != DrawKind::kSparing && !time()) break;
     request.shapes = probe_shapes(task, state.tensors, plan.kind, word, -1, false, level);
+    if (plan.kind == DrawKind::kSparing) {
+      KP_ASSIGN(const bool decide, decides(request, reference));
+      if (!decide) continue;
+    }
     Result<std::optional<InputSet>> set = reference.make_set(request);
     // A reference that cannot take a probe's values has nothing to say about them.
     if (!set && set.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(set.error());
-    if (!set || !*set) continue;
-    if (plan.kind != DrawKind::kSparing) return set;
-    const auto background = looks_at(request.key, reference)(background_alone(request.shapes));
-    if (background && *background && few_decide(looks_of(**set), **background)) return set;
+    if (set && *set) return set;
   }
   return std::optional<InputSet>();
 }

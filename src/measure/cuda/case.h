@@ -70,10 +70,10 @@ struct CudaCase {
   bool addend = false;                     // something else is added to those results
   std::vector<Contraction> contractions;   // among those
   std::map<DrawKind, std::vector<Deviation>> nudged;  // of kinds that show products, by output
-  std::map<DrawKind, std::vector<Deviation>> lost;    // of kinds of shows_lost, by output
   // Of kinds, and the tensors that they name; by output: of the reference with rounded operands,
   // where shows_norm; empty: not known.
   std::map<std::pair<DrawKind, int>, std::vector<Deviation>> norms;
+  std::map<std::pair<DrawKind, int>, std::vector<Deviation>> lost;  // likewise, where shows_lost
   double reach = 0;           // inputs that a result depends on (measure/judge/precision.h); 0: ?
   bool multiplies = false;    // matrix products: means of errors along axes tell
   bool self_checked = false;  // the reference agreed with itself

@@ -214,14 +214,20 @@ Result<CudaReference::Filled> CudaReference::fill(CudaCase& state, int set,
     bool decided = true;
     std::optional<std::vector<OutputLook>> background;
     if (content.kind == DrawKind::kSparing) {
-      KP_ASSIGN(background, look_at_background(state, set, content));
+      state.norms.erase(named_kind(content, task_));  // it belongs to these contents
+      auto looked = look_at_background(state, set, content);
+      // A reference that cannot take the background alone says nothing about it.
+      if (!looked && looked.error().kind != ErrorKind::kTask) {
+        return tl::unexpected<Error>(looked.error());
+      }
+      if (looked) background = std::move(*looked);
     }
     KP_ASSIGN(Filled filled, fill_once(state, set, content));
     if (content.kind == DrawKind::kSparing && filled.changed) {
       decided = background && few_decide(floating_looks(state, set), *background);
       filled.usable = filled.usable && decided;
     }
-    if (filled.changed) now = content;
+    if (filled.changed && decided) now = content;
     int& level = level_of(state, content);
     if (!filled.changed || filled.usable) return filled;
     if (level + 1 >= probe_levels(content.kind)) {
@@ -241,14 +247,20 @@ Result<CudaReference::Filled> CudaReference::fill_once(CudaCase& state, int set,
   KP_TRY(draw(state, set, content, &filled.changed));
   if (!filled.changed) return filled;
   bool nudged = wants_nudging(state, content.kind);
-  if (nudged) {
-    KP_ASSIGN(nudged, compute_nudged(state, set, content));
-    KP_TRY(draw(state, set, content, &filled.changed));
-  }
-  const bool norm = wants_norm(state, content);
+  bool norm = wants_norm(state, content);
   if (norm && settings_.module == nullptr) {
     if (state.reach == 0) KP_TRY(measure_reach(state, set, content));
     KP_TRY(nudge_native(state, set, content.key, norm_nudge(task_, *state.c)));
+    KP_TRY(draw(state, set, content, &filled.changed));
+    if (nudged) {  // by another size, into the same outputs: one after the other
+      KP_TRY(compute(state, set));
+      KP_TRY(look(state, set, false));
+      KP_TRY(measure_norm(state, set, content));
+      norm = false;
+    }
+  }
+  if (nudged) {
+    KP_ASSIGN(nudged, compute_nudged(state, set, content));
     KP_TRY(draw(state, set, content, &filled.changed));
   }
   KP_TRY(compute(state, set));
@@ -265,8 +277,7 @@ Result<CudaReference::Filled> CudaReference::fill_once(CudaCase& state, int set,
     }
   }
   if (norm) KP_TRY(measure_norm(state, set, content));
-  KP_TRY(nudged ? admit_nudged(state, set, content.kind)
-                : admit_rounding(state, set, content.kind));
+  KP_TRY(nudged ? admit_nudged(state, set, content) : admit_rounding(state, set, content));
   KP_TRY(make_room(state, set, content.kind));
   filled.usable = shows_something(state, set, content.kind);
   return filled;
@@ -308,12 +319,13 @@ Result<void> CudaReference::recompute(CudaCase& state, int set) {
   state.contents[static_cast<std::size_t>(set)].reset();
   KP_TRY(compute(state, set));
   KP_TRY(look(state, set, true));
-  return admit_rounding(state, set, DrawKind::kGiven);
+  return admit_rounding(state, set, {kp::Key{}, DrawKind::kGiven});
 }
 
 // The effect of rounding is measured on the first set of each kind and applies to the others, if
 // these are like it: it is many times the change from plain arithmetic.
-Result<void> CudaReference::admit_rounding(CudaCase& state, int set, DrawKind kind) {
+Result<void> CudaReference::admit_rounding(CudaCase& state, int set, const SetContent& content) {
+  const DrawKind kind = content.kind;
   if (settings_.policy != Policy::kContract || state.numerics != Numerics::kFloat64) return {};
   const auto known = state.admitted.find(kind);
   if (known != state.admitted.end() && !probe_varies(kind)) {
@@ -322,8 +334,9 @@ Result<void> CudaReference::admit_rounding(CudaCase& state, int set, DrawKind ki
   if (settings_.module == nullptr) return {};
   std::vector<Admitted>& measured = state.admitted[kind];
   measured.clear();
-  const bool lost = probe_varies(kind) && shows_lost(kind) && norms_apply(task_);
-  return measure_rounding(state, set, lost ? &state.lost[kind] : nullptr, &measured);
+  const bool lost = shows_lost(kind) && norms_apply(task_);
+  return measure_rounding(state, set, lost ? &state.lost[named_kind(content, task_)] : nullptr,
+                          &measured);
 }
 
 Result<void> CudaReference::tell_least(CudaCase& state, int set,

@@ -50,7 +50,7 @@ class CudaReference {
   Result<void> compute_module(CudaCase& state, int set, bool twice);
   Result<void> compute_native(CudaCase& state, int set, bool twice);
   Result<void> look(CudaCase& state, int set, bool typical);
-  Result<void> admit_rounding(CudaCase& state, int set, DrawKind kind);
+  Result<void> admit_rounding(CudaCase& state, int set, const SetContent& content);
   Result<void> tell_least(CudaCase& state, int set, const std::vector<Admitted>& admitted);
   // `lost`: may be null.
   Result<void> measure_rounding(CudaCase& state, int set, std::vector<Deviation>* lost,
@@ -61,7 +61,7 @@ class CudaReference {
   Result<bool> compute_nudged(CudaCase& state, int set, const SetContent& content);
   Result<void> nudge_native(CudaCase& state, int set, const kp::Key& key, double by);
   Result<void> make_room(CudaCase& state, int set, DrawKind kind);
-  Result<void> admit_nudged(CudaCase& state, int set, DrawKind kind);
+  Result<void> admit_nudged(CudaCase& state, int set, const SetContent& content);
   Result<bool> reshape(const CudaCase& state, int set, std::uint64_t seed,
                        const std::vector<kp::ShapeSpec>& specs);
   Result<void> shape_drawn(CudaCase& state, int set, const SetContent& content, bool* changed);

@@ -142,12 +142,13 @@ Result<bool> CudaReference::compute_nudged(CudaCase& state, int set, const SetCo
   return settings_.module->compute(*state.c, kRoundedSet, Numerics::kFloat64, false).has_value();
 }
 
-Result<void> CudaReference::admit_nudged(CudaCase& state, int set, DrawKind kind) {
+Result<void> CudaReference::admit_nudged(CudaCase& state, int set, const SetContent& content) {
+  const DrawKind kind = content.kind;
   if (shows_products(kind)) {
     KP_ASSIGN(state.nudged[kind], deviations(judge_, state, set));
   }
   if (shows_lost(kind) && norms_apply(task_)) {
-    KP_ASSIGN(state.lost[kind], deviations(judge_, state, set));
+    KP_ASSIGN(state.lost[named_kind(content, task_)], deviations(judge_, state, set));
   }
   KP_ASSIGN(state.admitted[kind], ask_admitted(state, set));
   if (!shows_products(kind) || settings_.module == nullptr) return {};

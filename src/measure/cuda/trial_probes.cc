@@ -116,7 +116,7 @@ Result<void> CudaTrial::note_norms(const CudaCase& state, DrawKind kind, int set
       nudged = &known->second;
     }
   } else if (shows_lost(kind)) {
-    if (const auto known = state.lost.find(kind); known != state.lost.end()) {
+    if (const auto known = state.lost.find(named); known != state.lost.end()) {
       nudged = &known->second;
     }
   } else if (const auto known = state.norms.find(named); known != state.norms.end()) {

@@ -203,9 +203,10 @@ void enlarge(DrawKind kind, int level, const Tensor& tensor, std::uint64_t rows,
     return;
   }
   const bool few = kind == DrawKind::kFewInputs || kind == DrawKind::kOutliers;
-  const Level& at = (few ? kFewLevels : kAllLevels)[level];
-  // An outlier may hide the rest of its row, or only stand out.
-  const bool hides = kind == DrawKind::kOutliers && ((word >> 40) & 1) != 0;
+  // An outlier may hide the rest of its row, at the first level, or only stand out.
+  const bool hides = kind == DrawKind::kOutliers && level == 0 && ((word >> 40) & 1) != 0;
+  const int above = kind == DrawKind::kOutliers ? std::max(level - 1, 0) : level;
+  const Level& at = (few ? kFewLevels : kAllLevels)[above];
   const int most = largest_power(hides ? DrawKind::kLone : kind, tensor.dtype);
   const int power = static_cast<int>(std::lround(at.share * most));
   spec->sign = at.sign;
@@ -224,7 +225,7 @@ kp::ShapeSpec plain_spec(const Shaped& t) {
   kp::ShapeSpec spec{};
   spec.dtype = static_cast<int>(t.tensor->dtype);
   spec.period = 1;
-  spec.depth = t.tensor->dtype == DType::kFp32 ? 16 : 5;
+  spec.depth = t.tensor->dtype == DType::kFp32 ? 12 : 5;
   spec.factor = 1;
   spec.count = static_cast<unsigned long long>(std::max<std::int64_t>(t.elements, 1));
   spec.row = spec.inner = spec.channels = 1;
@@ -268,9 +269,10 @@ int probe_levels(DrawKind kind) {
   switch (kind) {
     case DrawKind::kScaled:
     case DrawKind::kFewInputs:
-    case DrawKind::kOutliers:
     case DrawKind::kLone:
       return static_cast<int>(std::size(kAllLevels));
+    case DrawKind::kOutliers:
+      return 1 + static_cast<int>(std::size(kAllLevels));
     case DrawKind::kLargeParameters:
     case DrawKind::kFewParameters:
       return static_cast<int>(std::size(kParameterLimits));

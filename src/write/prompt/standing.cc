@@ -72,7 +72,10 @@ std::string left_to_win(const ProposalRequest& request) {
   std::string text = "Left to win: at most " + number(std::max(1.0, 1 / fraction), 2) +
                      "x, as it runs at " + share;
   if (diagnosis.floor_us > 0) text += " (" + human_us(diagnosis.floor_us) + " a call)";
-  if (most_promised(diagnosis) * fraction > 1) text += "; more on another unit, as a finding says";
+  if (std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                  [](const Finding& f) { return f.another_unit; })) {
+    text += "; more on another unit, as a finding says";
+  }
   return text + ".";
 }
 
@@ -125,9 +128,10 @@ std::string scope_text(const ProposalRequest& request) {
   }
   const double promised = most_promised(request.parent->diagnosis);
   if (told && fraction < kClose && std::log(promised) < kExplained * -std::log(fraction)) {
-    return "But no finding explains most of what is left: the best one promises " +
-           number(promised, 3) + "x of " + number(1 / fraction, 3) +
-           "x. If you know a design that does less work, moves less or uses a faster unit, build "
+    const std::string left = number(1 / fraction, 3) + "x that are left";
+    return (promised > 1 ? "The findings promise " + number(promised, 3) + "x of the " + left
+                         : "No finding explains the " + left) +
+           ". If you know a design that does less work, moves less or uses a faster unit, build "
            "that instead, and change as much as it needs.";
   }
   return "Make this one change well and leave everything else alone.";

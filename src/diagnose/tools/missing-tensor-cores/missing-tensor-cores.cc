@@ -146,6 +146,7 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
                                                       : tf32 ? kTf32Rate
                                                              : 1 / kProductsOfParts);
   const bool in_parts = !half && !tf32;
+  if (in_parts && facts.maybe("plan.matrix_elsewhere").value_or(0) > 0) return std::nullopt;
   // The products belong to the call; kernels beside the one that computes them have none.
   const bool elsewhere = facts.maybe("plan.matrix_elsewhere").value_or(0) > 0;
   if (facts.maybe("kernel.share").value_or(elsewhere ? 0 : 1) < kLeastShare) return std::nullopt;
