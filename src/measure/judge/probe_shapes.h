@@ -106,9 +106,9 @@ std::vector<kp::ShapeSpec> nudge_shapes(const std::vector<Shaped>& tensors, Prec
 
 // Probe kSparing. What sums hide shows where few of their terms count: errors of many terms average
 // out, and those of a costly element vanish beside others. All elements but a few get one value, at
-// each level another: zero, very negative, very large. The probe shows
-// something where these few decide the results: where `all` differs from `background`, the results
-// without them, by most of its own size.
+// each level another: zero, very negative, very large. The probe shows something where these few
+// decide the results: where `all` differs from `background`, the results without them, by most of
+// its own size.
 std::vector<kp::ShapeSpec> background_alone(std::vector<kp::ShapeSpec> specs);
 bool few_decide(const std::vector<OutputLook>& all, const std::vector<OutputLook>& background);
 

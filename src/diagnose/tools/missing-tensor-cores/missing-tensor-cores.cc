@@ -24,6 +24,7 @@ constexpr double kLeastShare = 0.3;  // of the call's time
 // In parts: their rate over that of fp32 multiply-adds, from which it is worth it; and what a
 // kernel reaches of the latter, below which other flaws come first.
 constexpr double kWorthParts = 1.25;
+constexpr double kTwoParts = 3;  // products of two fp16 parts, the fewest: the bound
 constexpr double kGoodFma = 0.5;
 // In code without a task: multiply-adds for each half that is widened, their part of the loop, and
 // how busy their pipe is.
@@ -180,6 +181,8 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   finding.upper_speedup = roof.time_us / possible;
   if (in_parts) {
     finding.another_unit = true;
+    finding.upper_speedup =
+        roof.time_us / std::max(roof.memory_floor_us, matrix_us * kTwoParts / kProductsOfParts);
     const double reached = facts.has(GpuFeature::kWgmma) ? kPlainWgmma : kHmmaOnHopper;
     finding.likely_speedup =
         std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / reached));
