@@ -9,6 +9,7 @@
     bench/ablation/ablation.py recall DIR                                        # or those of the archives
     bench/ablation/ablation.py parents DIR                                       # GPU: judges them, a run of each parent
     bench/ablation/ablation.py ask DIR step                                      # requests of each arm
+    bench/ablation/ablation.py again DIR mended                                  # an arm of today's tools
     bench/ablation/ablation.py judge DIR --output results/ablation.jsonl         # GPU: candidates against their parents
     bench/ablation/ablation.py table results/ablation.jsonl
 
@@ -41,9 +42,11 @@ import queue
 import random
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -170,6 +173,35 @@ def ask(options):
             print(seen)
 
 
+def again(options):
+    """Requests of an arm whose diagnosis is that of the tools as they are now."""
+    for folder in folders(options):
+        run, seen = (os.path.join(options.folder, *path) for path in (
+            (os.path.basename(folder), "step"), ("requests", os.path.basename(folder), options.arm)))
+        if not os.path.exists(os.path.join(run, "store.db")) or os.path.exists(seen):
+            continue
+        with tempfile.TemporaryDirectory() as copy:
+            other = shutil.copytree(run, os.path.join(copy, "run"))
+            out, wrong = call(options, "diagnose", other + ":1", "--json")
+            if wrong:
+                print(f"{folder}: {wrong}")
+                continue
+            store = sqlite3.connect(os.path.join(other, "store.db"))
+            store.execute("update diagnosis set json = ? where candidate = 1",
+                          (json.dumps(json.loads(out)["diagnosis"]),))
+            store.execute("delete from requests")  # else the next finding would be asked for
+            store.commit()
+            store.close()
+            out, wrong = call(options, "propose", other, "-n", "1", "--json", "--feedback", "diagnosed",
+                              *options.extra)
+            if wrong:
+                print(f"{folder}: {wrong}")
+                continue
+            request = json.loads(out[out.index("{"):])["requests"][0]
+            shutil.copytree(os.path.join(other, request), seen)
+            print(seen)
+
+
 def recall(options):
     with tarfile.open(os.path.join(HERE, "first.tar.xz")) as archive:
         for member in archive:
@@ -200,6 +232,12 @@ def recall(options):
         for parent in {row["parent"] for row in rows}:
             with open(os.path.join(options.folder, parent, "step.json"), "w", encoding="utf-8") as file:
                 json.dump([row for row in rows if row["parent"] == parent], file)
+
+
+def arms_of(options, name):
+    """The arms that a parent was asked in, those of ARMS first."""
+    folder = os.path.join(options.folder, "requests", name)
+    return sorted(set(os.listdir(folder) if os.path.exists(folder) else []) - {"first"}, key=lambda arm: (ARMS.index(arm) if arm in ARMS else len(ARMS), arm))
 
 
 def replies(options, name, arm):
@@ -269,30 +307,38 @@ def row_of(folder, arm, path, verdict):
             "reason": verdict.get("reason", "")[:300]}
 
 
+def rows_of(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def judge(options):
-    """Each candidate in turn with its parent, one task at a time on each GPU."""
+    """Each candidate that has no row in turn with its parent, one task at a time on each GPU."""
     def one(folder, gpu):
-        name = os.path.basename(folder)
-        kernels = [(arm, path) for arm in ARMS for path in replies(options, name, arm)]
-        if not kernels or os.path.exists(os.path.join(folder, "step.json")):
+        name, path = os.path.basename(folder), os.path.join(folder, "step.json")
+        rows = rows_of(path)
+        known = {(row["arm"], row["kernel"]) for row in rows}
+        kernels = [(arm, kernel) for arm in arms_of(options, name) for kernel in replies(options, name, arm)
+                   if (arm, os.path.basename(kernel)) not in known]
+        if not kernels:
             return
-        judged = verdicts(options, folder, [path for _, path in kernels], "--against",
+        judged = verdicts(options, folder, [kernel for _, kernel in kernels], "--against",
                           os.path.join(folder, "parent.cu"), *gpu, *options.extra)
         if not any(judged):
             return
-        rows = [row_of(folder, arm, path, verdict or {"outcome": "no verdict"})
-                for (arm, path), verdict in zip(kernels, judged)]
-        with open(os.path.join(folder, "step.json"), "w", encoding="utf-8") as file:
-            json.dump(rows, file)
-        for row in rows:
+        new = [row_of(folder, arm, kernel, verdict or {"outcome": "no verdict"})
+               for (arm, kernel), verdict in zip(kernels, judged)]
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(rows + new, file)
+        for row in new:
             print(json.dumps(row), flush=True)
 
     side_by_side(options, one, folders(options), 1)
     with open(options.output, "w", encoding="utf-8") as file:
         for folder in folders(options):
-            if os.path.exists(os.path.join(folder, "step.json")):
-                with open(os.path.join(folder, "step.json"), encoding="utf-8") as rows:
-                    file.writelines(json.dumps(row) + "\n" for row in json.load(rows))
+            file.writelines(json.dumps(row) + "\n" for row in rows_of(os.path.join(folder, "step.json")))
 
 
 def geometric(values):
@@ -350,7 +396,7 @@ def table(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("draw", "begin", "restore", "recall", "ask", "parents", "judge", "table"):
+    for name in ("draw", "begin", "restore", "recall", "ask", "again", "parents", "judge", "table"):
         verb = verbs.add_parser(name)
         if name == "table":
             verb.add_argument("rows")
@@ -369,6 +415,8 @@ def main():
             verb.add_argument("--seed", type=int, default=1)
         if name == "ask":
             verb.add_argument("stage", choices=("first", "step"))
+        if name == "again":
+            verb.add_argument("arm")
         if name == "recall":
             verb.add_argument("--rows", default=os.path.join(ROOT, "results/ablation.jsonl"))
         if name == "judge":
@@ -379,7 +427,8 @@ def main():
         for name, path in draw(options):
             print(name, os.path.basename(path))
         return
-    {"begin": begin, "restore": restore, "recall": recall, "ask": ask, "parents": parents, "judge": judge, "table": table}[options.verb](options)
+    {"begin": begin, "restore": restore, "recall": recall, "ask": ask, "again": again, "parents": parents,
+     "judge": judge, "table": table}[options.verb](options)
 
 
 if __name__ == "__main__":

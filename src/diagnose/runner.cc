@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/candidate/tags.h"
 #include "core/evidence/metrics.h"
+#include "core/evidence/rates.h"
 #include "core/evidence/target.h"
 #include "core/machine/machine.h"
 #include "diagnose/account/costly.h"
@@ -378,7 +379,9 @@ void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
   }
 }
 
-std::string summarize(const Roofline& roof, const KernelModel& model) {
+constexpr double kBusyUnit = 0.6;  // of what good kernels reach: it does not wait for latencies
+
+std::string summarize(const Roofline& roof, const KernelModel& model, bool in_parts) {
   if (!roof.known() && model.counted()) {
     return "The bytes and operations that the task needs are not known; estimated from hardware "
            "counters, the longest kernel's busiest unit, " +
@@ -398,13 +401,22 @@ std::string summarize(const Roofline& roof, const KernelModel& model) {
   if (const std::string note = ceiling_note(roof.fraction); !note.empty()) {
     text += " Above 100 %, " + note + ".";
   }
+  if (in_parts) {
+    text +=
+        " It multiplies fp32 operands in parts on matrix units: the ceiling is that of three "
+        "products of fp16 parts for each product.";
+  }
   if (roof.less_work) {
-    text += " It takes less than the arithmetic of the definition would (" +
-            human_us(roof.compute_floor_us) +
-            "), so it does less arithmetic, and only memory counts.";
+    text +=
+        " It takes less than the arithmetic of the definition would (" +
+        human_us(roof.compute_floor_us) +
+        "), so it does less arithmetic; how much it must do is unknown, and only memory counts.";
   }
   if (roof.bound == Bound::kLaunch) text += " Its many short kernels make it launch-bound.";
-  if (roof.bound == Bound::kLatency) text += " It is far from any ceiling: latency-bound.";
+  const bool busy = model.counted() && model.demand() >= kBusyUnit;
+  if (roof.bound == Bound::kLatency && !busy) {
+    text += " It is far from any ceiling: latency-bound.";
+  }
   if (roof.foreign > 0) {
     text += " During the measurement other processes used " + percent(roof.foreign) +
             " of this machine, so the call may take less time on a quiet one.";
@@ -443,7 +455,7 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
   diagnosis.fraction_of_ceiling = roof.fraction;
   diagnosis.account = make_account(evidence, roof);
   const Pass pass = make_pass(evidence, roof, settings, diagnosis.account);
-  diagnosis.summary = summarize(roof, pass.kernels.front().model);
+  diagnosis.summary = summarize(roof, pass.kernels.front().model, multiplies_in_parts(evidence));
   for (const Tool& tool : table) {
     diagnosis.tools.push_back(run_one(tool, pass, &diagnosis.findings));
   }

@@ -15,12 +15,14 @@ namespace kernelpro {
   TOOL(kRegisterSpill)                           \
   TOOL(kScalarLoads)                             \
   TOOL(kMissingTensorCores)                      \
+  TOOL(kProductsInParts)                         \
   TOOL(kSmallGrid)                               \
   /* About the system */                         \
   TOOL(kLaunchBound)                             \
   TOOL(kUnfusedKernels)                          \
   TOOL(kOperatorAboveFloor)                      \
   TOOL(kSerialGraph)                             \
+  TOOL(kUnitsInTurn)                             \
   TOOL(kDeviceCopies)                            \
   TOOL(kHostCopies)                              \
   TOOL(kHostSyncs)                               \

@@ -16,10 +16,12 @@ std::string largest_header(const Task& task, TargetKind target) {
   return largest == nullptr ? "" : task_header(task, *largest, target);
 }
 
-// Chooses what a request asks for: the parent's findings in turn, then a free choice.
+// Chooses what a request asks for: the parent's findings in turn, then a free choice. A remark that
+// names no cause is no order.
 void set_focus(const std::vector<ExchangeRequest>& before, ProposalRequest* request) {
   for (const Finding& finding : request->parent->diagnosis.findings) {
     if (finding.stop || finding.prescriptions.empty()) continue;
+    if (finding.severity == Severity::kInfo) continue;
     const FindingRef answers{finding.tool, finding.prescriptions.front().tag};
     const bool asked = std::any_of(before.begin(), before.end(), [&](const ExchangeRequest& each) {
       return each.parent == request->parent->id && each.answers == answers;

@@ -41,11 +41,27 @@ bool has_half_inputs(const Task& task) {
   return any;
 }
 
+bool uses_matrix_units(const Evidence& evidence) {
+  const auto has = [](const Evidence& facts) {
+    return facts.get("sass.hgmma").value_or(0) + facts.get("sass.hmma").value_or(0) > 0;
+  };
+  return has(evidence) ||
+         std::any_of(evidence.kernels.begin(), evidence.kernels.end(),
+                     [&](const KernelEvidence& kernel) { return has(kernel.facts); });
+}
+
+bool multiplies_in_parts(const Evidence& evidence) {
+  const auto is = [&](const char* name) { return evidence.get(name).value_or(0) > 0; };
+  return is("task.matmul_flops") && !is("task.half_inputs") && !is("task.tf32") &&
+         uses_matrix_units(evidence);
+}
+
 double matmul_rate(const Evidence& evidence) {
   const double tensor = evidence.get("ceiling.tensor_rate").value_or(0);
   if (tensor > 0 && evidence.get("task.half_inputs").value_or(0) > 0) return tensor;
   if (tensor > 0 && evidence.get("task.tf32").value_or(0) > 0) return kTf32Rate * tensor;
-  return evidence.get("ceiling.fma_rate").value_or(0);
+  const double fma = evidence.get("ceiling.fma_rate").value_or(0);
+  return fma > 0 && multiplies_in_parts(evidence) ? std::max(fma, tensor / kFewestProducts) : fma;
 }
 
 double matmul_rate(const Task& task, const Ceilings& ceilings) {

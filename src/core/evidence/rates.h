@@ -18,12 +18,22 @@ inline constexpr double kTf32Rate = 0.5;
 // others are below an fp32 product's last digit). Henry, Tang, Heinecke: Leveraging the bfloat16
 // artificial intelligence datatype for higher-precision computations, ARITH 2019.
 inline constexpr double kProductsOfParts = 6;
+// Two fp16 parts, scaled so that the low part keeps its digits, need three products and keep 22
+// bits: the fewest that a contract of fp32 can be met with. Ootomo, Yokota: Recovering single
+// precision accuracy from tensor cores while surpassing the FP32 theoretical peak, 2022.
+inline constexpr double kFewestProducts = 3;
+
+// Whether some of the candidate's kernels have matrix instructions. False if unknown.
+bool uses_matrix_units(const Evidence& evidence);
+// Whether it multiplies operands in parts on them: the contract asks for fp32.
+bool multiplies_in_parts(const Evidence& evidence);
 
 // Whether every floating-point input is fp16 or bf16, so that matrix units multiply it exactly.
 bool has_half_inputs(const Task& task);
 
 // Peak FLOP/s for matrix products under the task's contract: the matrix units' rate for half
 // inputs, kTf32Rate of it where TF32 is allowed, else that of fp32 multiply-adds. 0: unknown.
+// Of a candidate that multiplies in parts: the matrix units' over kFewestProducts, if that is more.
 double matmul_rate(const Evidence& evidence);
 double matmul_rate(const Task& task, const Ceilings& ceilings);
 

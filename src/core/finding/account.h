@@ -84,6 +84,7 @@ std::string place_cause(const CostlyPlace& place);
 // Places are shown below this fraction of the ceiling; from it on there is no reason to go on.
 inline constexpr double kAtCeiling = 0.9;
 inline constexpr std::size_t kCostliest = 3;
+inline constexpr double kLeastMix = 0.05;
 
 // An operator of a PyTorch module's call, and what it could take by itself.
 struct OperatorCost {
@@ -94,6 +95,13 @@ struct OperatorCost {
 };
 inline constexpr std::size_t kMostOperatorCosts = 8;
 
+// Of the instructions of a kernel's hot loops. Kinds overlap a little: unpacking halves is integer
+// arithmetic too.
+struct InstructionShare {
+  std::string what;  // "copies between registers"
+  double share = 0;
+};
+
 struct KernelAccount {
   std::string kernel;              // demangled; "": the call's only kernel
   std::string launched_by;         // the operator of a PyTorch module, in words; "": unknown
@@ -102,6 +110,8 @@ struct KernelAccount {
   std::vector<HiddenWait> hidden;
   std::vector<CostlyPlace> places;  // the costliest first, at most kCostliest
   Level places_level = Level::kStatic;
+  double hot_instructions = 0;        // of one pass of the hot loops; 0: unknown
+  std::vector<InstructionShare> mix;  // the largest first, from kLeastMix on
   // Of the cycles with a resident warp: the fraction in which a scheduler issued. 0: unknown.
   double issuing = 0;
   // Of a warp's resident cycles: the fraction in which it issued. 0: unknown.
@@ -128,6 +138,9 @@ struct Account {
 
 std::string account_to_json(const Account& account);
 std::optional<Account> account_from_json(const std::string& json);
+
+// "761 instructions: 41 % copies between registers, 21 % fp32 arithmetic"; "" if unknown.
+std::string mix_words(const KernelAccount& kernel);
 
 // For a writer of kernels: Markdown, at most some 12 lines; "" without an account. Parts below 1.5
 // % are left out. `at_ceiling`: without places.

@@ -62,6 +62,14 @@ Json kernel_json(const KernelAccount& kernel) {
     json["places"] = std::move(places);
     json["places_level"] = level_name(kernel.places_level);
   }
+  if (!kernel.mix.empty()) {
+    Json mix = Json::array();
+    for (const InstructionShare& each : kernel.mix) {
+      mix.push_back({{"what", each.what}, {"share", each.share}});
+    }
+    json["hot_instructions"] = kernel.hot_instructions;
+    json["mix"] = std::move(mix);
+  }
   if (kernel.issuing > 0) json["issuing"] = kernel.issuing;
   if (kernel.warp_issuing > 0) json["warp_issuing"] = kernel.warp_issuing;
   json["memory_bound"] = kernel.memory_bound;
@@ -82,6 +90,11 @@ KernelAccount read_kernel(const Json& json) {
   }
   for (const Json& item : r.array("places")) kernel.places.push_back(read_costly_place(item));
   kernel.places_level = level_from_name(r.text("places_level")).value_or(kernel.places_level);
+  kernel.hot_instructions = r.real("hot_instructions");
+  for (const Json& item : r.array("mix")) {
+    const JsonReader each(item);
+    kernel.mix.push_back({each.text("what"), each.real("share")});
+  }
   kernel.issuing = r.real("issuing");
   kernel.warp_issuing = r.real("warp_issuing");
   kernel.memory_bound = r.flag("memory_bound");

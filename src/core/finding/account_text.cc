@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kLeastShown = 0.015;  // of the call
 constexpr std::size_t kLineShown = 90;
+constexpr double kWorthNaming = 1.01;  // of the call's gain
 
 std::string share_text(double us, double of_us) {
   return std::to_string(of_us > 0 ? std::lround(100 * us / of_us) : 0) + " %";
@@ -75,17 +76,24 @@ std::string place_text(const CostlyPlace& place, std::size_t position) {
   std::string text = "  " + std::to_string(position) + ". " +
                      place_words(place.line, place.offset, place.instruction) + ": " +
                      share_text(place.share, 1) + " of the time " + place_cause(place);
-  if (place.gain >= 1.005) text += "; " + number(place.gain, 3) + "x if that went";
+  text += "; " + number(place.gain, 3) + "x if that went";
   if (!place.condition.empty()) text += ". It goes if " + place.condition;
   return text + ".\n";
 }
 
+// " of `conv`"; "" for the call's only kernel.
+std::string of_kernel(const KernelAccount& kernel) {
+  return kernel.kernel.empty() ? "" : " of `" + one_line(short_kernel_name(kernel.kernel)) + "`";
+}
+
 std::string places_text(const KernelAccount& kernel) {
-  if (kernel.places.empty()) return "";
-  std::string text = "- costliest places";
-  if (!kernel.kernel.empty()) text += " of `" + one_line(short_kernel_name(kernel.kernel)) + "`";
+  const auto worth = static_cast<std::size_t>(
+      std::count_if(kernel.places.begin(), kernel.places.end(),
+                    [](const CostlyPlace& place) { return place.gain >= kWorthNaming; }));
+  if (worth == 0) return "";
+  std::string text = "- costliest places" + of_kernel(kernel);
   text += kernel.places_level == Level::kCounters ? ":\n" : ", estimated from machine code:\n";
-  for (std::size_t i = 0; i < kernel.places.size(); ++i) {
+  for (std::size_t i = 0; i < worth; ++i) {
     text += place_text(kernel.places[i], i + 1);
   }
   return text;
@@ -123,6 +131,15 @@ std::string place_cause(const CostlyPlace& place) {
   return text;
 }
 
+std::string mix_words(const KernelAccount& kernel) {
+  std::string text;
+  for (const InstructionShare& each : kernel.mix) {
+    text += (text.empty() ? number(kernel.hot_instructions) + " instructions: " : ", ") +
+            share_text(each.share, 1) + " " + one_line(each.what);
+  }
+  return text;
+}
+
 std::string account_to_text(const Account& account, bool at_ceiling) {
   if (!account.known()) return "";
   std::string text = "Where the time goes, in shares of the call's " + human_us(account.us) + ", " +
@@ -138,6 +155,11 @@ std::string account_to_text(const Account& account, bool at_ceiling) {
   }
   text += operators_text(account);
   if (at_ceiling) return text;
+  if (!account.kernels.empty()) {
+    const std::string mix = mix_words(account.kernels.front());
+    if (!mix.empty())
+      text += "- the hot loop" + of_kernel(account.kernels.front()) + " has " + mix + "\n";
+  }
   // Where kernels share the time, the longest one's places; the others' are in the report.
   for (const KernelAccount& kernel : account.kernels) {
     text += places_text(kernel);

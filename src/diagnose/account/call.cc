@@ -11,6 +11,8 @@ namespace kernelpro {
 
 namespace {
 
+constexpr double kCounted = 0.9;  // of the kernels' time
+
 // A kernel with this share of the kernels' time is taken to do all of the call's work.
 constexpr double kWholeCall = 0.8;
 
@@ -82,11 +84,40 @@ void take_plan(const Evidence& evidence, Spending* call) {
               "the call's time less its kernels' and copies'"});
 }
 
+KernelFloor whole_floor(const Roofline& roofline) {
+  return {roofline.floor_us, roofline.memory_floor_us};
+}
+
+std::optional<double> moved_bytes(const Evidence& facts) {
+  const auto reads = facts.get("dram__bytes_read.sum");
+  const auto writes = facts.get("dram__bytes_write.sum");
+  return reads && writes ? std::optional(*reads + *writes) : std::nullopt;
+}
+
+// The call's compulsory bytes, divided as the kernels' traffic is. Unknown where arithmetic bounds
+// the call, and where some traffic was not counted.
+KernelFloor own_floor(const KernelEvidence& kernel, const Evidence& evidence,
+                      const Roofline& roofline) {
+  const auto bandwidth = evidence.get("ceiling.copy_bandwidth");
+  if (roofline.theory != Bound::kMemory || !bandwidth || *bandwidth <= 0) return {};
+  double all = 0, counted = 0;
+  for (const KernelEvidence& each : evidence.kernels) {
+    const auto bytes = moved_bytes(each.facts);
+    if (bytes) counted += each.facts.get("kernel.share").value_or(0);
+    all += bytes.value_or(0);
+  }
+  const auto own = moved_bytes(kernel.facts);
+  if (!own || all <= 0 || counted < kCounted) return {};
+  const double needed = std::min(1.0, roofline.memory_floor_us * 1e-6 * *bandwidth / all);
+  const double us = *own * needed / *bandwidth * 1e6;
+  return {us, us};
+}
+
 void add_kernels(const Evidence& evidence, const Roofline& roofline, Account* account) {
   const double kernels = account->part(PartKind::kKernels);
   if (evidence.kernels.empty()) {
     account->kernels.push_back(
-        kernel_account("", kernels, evidence, evidence, roofline, roofline.floor_us));
+        kernel_account("", kernels, evidence, evidence, roofline, whole_floor(roofline)));
     return;
   }
   Spending left(kernels);
@@ -96,9 +127,9 @@ void add_kernels(const Evidence& evidence, const Roofline& roofline, Account* ac
         std::clamp(kernel.facts.get("kernel.share").value_or(only ? 1 : 0), 0.0, 1.0);
     if (share < kLeastShare || static_cast<int>(account->kernels.size()) >= kMostKernels) continue;
     const double us = left.take({PartKind::kKernels, {}, kernels * share, Level::kTiming, ""});
-    account->kernels.push_back(kernel_account(only ? "" : kernel.name, us, evidence, kernel.facts,
-                                              roofline,
-                                              share >= kWholeCall ? roofline.floor_us : 0));
+    account->kernels.push_back(kernel_account(
+        only ? "" : kernel.name, us, evidence, kernel.facts, roofline,
+        share >= kWholeCall ? whole_floor(roofline) : own_floor(kernel, evidence, roofline)));
     const auto by = kernel.facts.texts.find("operator");
     if (by != kernel.facts.texts.end()) account->kernels.back().launched_by = by->second;
   }

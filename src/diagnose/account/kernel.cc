@@ -4,8 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "core/evidence/rates.h"
 #include "diagnose/account/costly.h"
 #include "diagnose/account/make_account.h"
+#include "diagnose/account/mix.h"
 
 namespace kernelpro {
 
@@ -164,26 +166,30 @@ double excess_us(const Evidence& evidence, const Evidence& facts, double memory_
 }  // namespace
 
 KernelAccount kernel_account(const std::string& name, double us, const Evidence& evidence,
-                             const Evidence& facts, const Roofline& roofline, double floor_us) {
+                             const Evidence& facts, const Roofline& roofline,
+                             const KernelFloor& least) {
   Spending kernel(us);
   KernelAccount account;
   account.kernel = name;
   account.us = kernel.all();
+  add_mix(facts, &account);
   account.memory_bound = roofline.theory != Bound::kCompute;
   const double floor =
       kernel.take({PartKind::kFloor,
                    {},
-                   floor_us,
+                   least.us,
                    Level::kTiming,
                    account.memory_bound ? "compulsory bytes / measured copy bandwidth"
-                                        : "the task's operations / measured arithmetic rate"});
+                   : multiplies_in_parts(evidence)
+                       ? "the task's products, three of fp16 parts each / measured tensor rate"
+                       : "the task's operations / measured arithmetic rate"});
   const double before = kernel.left();
   take_idle(evidence, facts, &kernel);
   // In this time multiprocessors have warps; the floor lies within it.
   const double active = floor + kernel.left();
-  const double excess = excess_us(evidence, facts, floor_us > 0 ? roofline.memory_floor_us : 0);
+  const double excess = excess_us(evidence, facts, least.memory_us);
   const char* const excess_how =
-      floor_us > 0 ? "bytes moved beyond the compulsory ones / copy bandwidth"
+      least.us > 0 ? "bytes moved beyond the compulsory ones / copy bandwidth"
                    : "bytes moved / copy bandwidth; how many are needed is unknown";
   const std::optional<Exposure> seen = before > 0 ? exposure_of(facts) : std::nullopt;
   if (!seen) {

@@ -40,11 +40,17 @@ class Spending {
   std::vector<AccountPart> parts_;
 };
 
+// What a kernel needs of the call's floor. 0: unknown.
+struct KernelFloor {
+  double us = 0;
+  double memory_us = 0;  // of its bytes
+};
+
 // One kernel's account. `us`: its part of the call's time. `facts`: its own evidence, which is the
-// call's when there is only one kernel. `floor_us`: of the call, where the kernel does all of the
-// call's work, else 0.
+// call's when there is only one kernel.
 KernelAccount kernel_account(const std::string& name, double us, const Evidence& evidence,
-                             const Evidence& facts, const Roofline& roofline, double floor_us);
+                             const Evidence& facts, const Roofline& roofline,
+                             const KernelFloor& floor);
 
 // The parts of a call on the CPU target.
 std::vector<AccountPart> processor_parts(double us, const Evidence& evidence,

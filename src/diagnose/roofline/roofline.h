@@ -4,7 +4,8 @@
 // The floors are those of core/evidence/rates.h:
 // memory floor  = task.compulsory_bytes / ceiling.copy_bandwidth
 // compute floor = (flops - matmul) / ceiling.fma_rate + matmul / (the rate that matrix products may
-//                 use: ceiling.tensor_rate when every input is half precision, else fma_rate)
+//                 use: ceiling.tensor_rate when every input is half precision, else fma_rate, or
+//                 that of products in parts where the candidate has matrix instructions)
 // A call shorter than the compute floor needs less arithmetic than the definition counts (Winograd,
 // Strassen, an identity): that floor is then dropped, and only the memory floor binds.
 // Roofline model: Williams, Waterman, Patterson, CACM 52(4), 2009. Ceilings are measured.

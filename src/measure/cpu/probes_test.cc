@@ -109,10 +109,10 @@ class CpuProbes : public ::testing::Test {
 TEST_F(CpuProbes, AFewElementsOfManyDecide) {
   open({kUnit}, "a > 0 ? a : 0.0");
   expect_honest(evaluate("a > 0 ? a : 0.0f"));
-  // Looks at one element in 256.
+  // Looks at one element in 2048.
   expect_label(evaluate("careful && a < 0 ? 0.0f : a",
                         "bool careful = false;\n"
-                        "for (long i = 5; i < R * C; i += 256) careful |= args.a[i] < 0;"),
+                        "for (long i = 5; i < R * C; i += 2048) careful |= args.a[i] < 0;"),
                Label::kGivenDistributionOnly);
 }
 

@@ -40,7 +40,7 @@ std::optional<Finding> by_counters(const Facts& facts) {
 std::optional<Finding> at_compute_ceiling(const Facts& facts) {
   const Roofline& roof = facts.roofline();
   if (!roof.known() && !facts.maybe("task.flops")) return by_counters(facts);
-  if (roof.time_us <= 0 || roof.compute_floor_us <= 0) return std::nullopt;
+  if (roof.time_us <= 0 || roof.compute_floor_us <= 0 || roof.less_work) return std::nullopt;
   const double fraction = roof.compute_floor_us / roof.time_us;
   if (fraction < 0.9) return std::nullopt;
   // A rate measured beside other work is too low: reaching it is no reason to stop.

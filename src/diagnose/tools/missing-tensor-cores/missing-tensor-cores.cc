@@ -24,8 +24,10 @@ constexpr double kLeastShare = 0.3;  // of the call's time
 // In parts: their rate over that of fp32 multiply-adds, from which it is worth it; and what a
 // kernel reaches of the latter, below which other flaws come first.
 constexpr double kWorthParts = 1.25;
-constexpr double kTwoParts = 3;  // products of two fp16 parts, the fewest: the bound
-constexpr double kGoodFma = 0.5;
+constexpr double kGoodFma = 0.4;
+constexpr double kFmaBusy = 0.35;   // of its peak: the kernel is the one that multiplies
+constexpr double kFused = 0.2;      // without counters: of the loop
+constexpr double kWholeCall = 0.8;  // from this share on, the call's bytes are the kernel's
 // In code without a task: multiply-adds for each half that is widened, their part of the loop, and
 // how busy their pipe is.
 constexpr double kReuse = 1.5;
@@ -126,6 +128,62 @@ std::optional<Finding> products_in_the_code(const Facts& facts) {
   return finding;
 }
 
+// Whether it is this kernel of the call that multiplies.
+bool multiplies(const Facts& facts) {
+  const auto hot = [&](const char* name) { return facts.maybe(name).value_or(0); };
+  const auto busy = facts.model().busy(Resource::kFma);
+  return busy ? *busy >= kFmaBusy
+              : hot("sass.hot.fp32_fused") >= kFused * hot("sass.hot.instructions");
+}
+
+// The fp32 operations that it spends on products: those of the task, or what its multiply-add pipe
+// did where it needs fewer (Winograd, a sum that was folded in). 0: unknown.
+double operations(const Facts& facts, double kernel_us) {
+  if (!facts.roofline().less_work) return facts("task.matmul_flops");
+  const double busy = facts.model().busy(Resource::kFma).value_or(0);
+  // Adds and multiplies by themselves, as of an epilogue, stay.
+  const double fused = facts.maybe("sass.hot.fp32_fused").value_or(0) /
+                       std::max(1.0, facts.maybe("sass.hot.ffma").value_or(0));
+  return fused * busy / resource_limit(Resource::kFma) * facts("ceiling.fma_rate") * kernel_us *
+         1e-6;
+}
+
+// fp32 products on multiply-adds, which matrix units do faster in parts.
+std::optional<Finding> fp32_products(const Facts& facts) {
+  const double fma = facts.maybe("ceiling.fma_rate").value_or(0);
+  const double rate = facts("ceiling.tensor_rate") / kProductsOfParts;
+  const bool matrix =
+      facts("sass.hmma") > 0 || facts.maybe("plan.matrix_elsewhere").value_or(0) > 0;
+  if (matrix || fma <= 0 || rate < kWorthParts * fma || !multiplies(facts)) return std::nullopt;
+  const Roofline& roof = facts.roofline();
+  const double share = facts.maybe("kernel.share").value_or(1);
+  const double us = roof.time_us * share;
+  const double flops = operations(facts, us);
+  if (flops / fma * 1e6 < kGoodFma * us) return std::nullopt;
+  const double memory_us = share >= kWholeCall ? roof.memory_floor_us : 0;
+  const double matrix_us = flops / rate * 1e6;
+  // A memory-bound product gains nothing from matrix units (a matrix times a vector).
+  if (us < kWorthParts * std::max(memory_us, matrix_us)) return std::nullopt;
+  Finding finding;
+  finding.severity = Severity::kCritical;
+  finding.another_unit = true;
+  finding.metrics = {"task.matmul_flops", "sass.hmma", "sass.hgmma", "ceiling.tensor_rate",
+                     "timing.median"};
+  finding.cause =
+      number(flops * 1e-9, 3) + " GFLOP of fp32 " +
+      (roof.less_work ? "multiply-adds, fewer than the definition's, take "
+                      : "matrix products take ") +
+      human_us(us) +
+      " without a single matrix instruction; at the measured rate of the tensor cores (" +
+      per_second(rate, "FLOP") + " for operands in three bf16 parts) and bandwidth they need " +
+      human_us(std::max(memory_us, matrix_us)) + ".";
+  finding.prescriptions = products_of_parts();
+  const double reached = facts.has(GpuFeature::kWgmma) ? kPlainWgmma : kHmmaOnHopper;
+  finding.likely_speedup = std::max(1.0, us / std::max(memory_us, matrix_us / reached));
+  finding.upper_speedup = us / std::max(memory_us, matrix_us * kFewestProducts / kProductsOfParts);
+  return finding;
+}
+
 std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   if (!facts.maybe("task.flops")) {
     std::optional<Finding> found = products_in_the_code(facts);
@@ -143,23 +201,16 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   const bool half = facts("task.half_inputs") > 0;
   const bool tf32 = !half && facts.maybe("task.tf32").value_or(0) > 0;
   const double fma = facts.maybe("ceiling.fma_rate").value_or(0);
-  const double rate = facts("ceiling.tensor_rate") * (half   ? 1
-                                                      : tf32 ? kTf32Rate
-                                                             : 1 / kProductsOfParts);
-  const bool in_parts = !half && !tf32;
-  if (in_parts && facts.maybe("plan.matrix_elsewhere").value_or(0) > 0) return std::nullopt;
+  const double rate = facts("ceiling.tensor_rate") * (half ? 1 : kTf32Rate);
   // The products belong to the call; kernels beside the one that computes them have none.
   const bool elsewhere = facts.maybe("plan.matrix_elsewhere").value_or(0) > 0;
   if (facts.maybe("kernel.share").value_or(elsewhere ? 0 : 1) < kLeastShare) return std::nullopt;
   if (matmul <= 0 || matmul < 0.5 * flops) return std::nullopt;
   if (facts("ceiling.tensor_rate") <= 0 || facts("sass.hgmma") > 0) return std::nullopt;
-  if (facts("sass.hmma") > 0) return in_parts ? std::nullopt : warpgroup_form(facts);
+  if (!half && !tf32) return fp32_products(facts);
+  if (facts("sass.hmma") > 0) return warpgroup_form(facts);
 
   const Roofline& roof = facts.roofline();
-  if (in_parts &&
-      (fma <= 0 || rate < kWorthParts * fma || matmul / fma * 1e6 < kGoodFma * roof.time_us)) {
-    return std::nullopt;
-  }
   const double matrix_us = matmul / rate * 1e6;
   const double possible = std::max(roof.memory_floor_us, matrix_us);
   // A memory-bound product gains nothing from matrix units (a matrix times a vector).
@@ -169,25 +220,12 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   finding.metrics = {"task.matmul_flops", "sass.hmma", "sass.hgmma", "ceiling.tensor_rate",
                      "timing.median"};
   finding.cause =
-      number(matmul * 1e-9, 3) + " GFLOP of " +
-      std::string(half   ? "half-precision"
-                  : tf32 ? "TF32"
-                         : "fp32") +
+      number(matmul * 1e-9, 3) + " GFLOP of " + std::string(half ? "half-precision" : "TF32") +
       " matrix products take " + human_us(roof.time_us) +
       " without a single matrix instruction; at the measured rate of the tensor cores (" +
-      per_second(rate, "FLOP") + (in_parts ? " for operands in three bf16 parts" : "") +
-      ") and bandwidth they need " + human_us(possible) + ".";
-  finding.prescriptions = in_parts ? products_of_parts() : first_matrix_kernel(facts);
+      per_second(rate, "FLOP") + ") and bandwidth they need " + human_us(possible) + ".";
+  finding.prescriptions = first_matrix_kernel(facts);
   finding.upper_speedup = roof.time_us / possible;
-  if (in_parts) {
-    finding.another_unit = true;
-    finding.upper_speedup =
-        roof.time_us / std::max(roof.memory_floor_us, matrix_us * kTwoParts / kProductsOfParts);
-    const double reached = facts.has(GpuFeature::kWgmma) ? kPlainWgmma : kHmmaOnHopper;
-    finding.likely_speedup =
-        std::max(1.0, roof.time_us / std::max(roof.memory_floor_us, matrix_us / reached));
-    return finding;
-  }
   // mma.sync as a first step: a faster unit needs a faster operand feed. A gap beyond the ratio of
   // the two rates is due to other flaws.
   double gap =

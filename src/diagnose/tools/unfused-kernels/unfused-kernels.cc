@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <vector>
@@ -20,6 +21,8 @@ constexpr double kL2Speed = 2.5;
 constexpr double kWider = 1.6;
 // More implied traffic than the time allows: the buffers were not passed on whole.
 constexpr double kPlausible = 1.3;
+constexpr double kWhole = 0.9;    // of the buffers' bytes: they were passed on whole
+constexpr double kCounted = 0.9;  // of the kernels' time, to know what they moved
 // Above this, the whole call runs at memory speed, and time is proportional to bytes.
 constexpr double kMemoryBound = 0.6;
 
@@ -41,8 +44,27 @@ std::vector<Prescription> advice() {
            "rows are longer than a block's or cluster's shared memory and registers"}};
 }
 
+// What the kernels moved to and from device memory beyond the compulsory bytes: buffers are seldom
+// passed on whole, and L2 keeps some. Infinite where it was not counted.
+double beyond_compulsory(const Facts& facts) {
+  double moved = 0, counted = 0;
+  for (const KernelEvidence& kernel : facts.kernels()) {
+    const auto reads = kernel.facts.get("dram__bytes_read.sum");
+    const auto writes = kernel.facts.get("dram__bytes_write.sum");
+    if (!reads || !writes) continue;
+    moved += *reads + *writes;
+    counted += kernel.facts.get("kernel.share").value_or(0);
+  }
+  if (counted < kCounted) return std::numeric_limits<double>::infinity();
+  const double largest = facts.maybe("plan.handover_largest").value_or(0);
+  // Small buffers pass through L2.
+  const double through_l2 = largest < kInL2Bytes ? std::numeric_limits<double>::infinity() : 0;
+  return std::max(through_l2, moved - facts.maybe("task.compulsory_bytes").value_or(0));
+}
+
 std::optional<Finding> of_plan(const Facts& facts) {
-  const double bytes = facts.maybe("plan.handover_bytes").value_or(0);
+  const double planned = facts.maybe("plan.handover_bytes").value_or(0);
+  const double bytes = std::min(planned, beyond_compulsory(facts));
   const double consumers = facts.maybe("plan.consumers").value_or(0);
   const auto time_us = facts.maybe("timing.median");
   const auto bandwidth = facts.maybe("ceiling.copy_bandwidth");
@@ -76,7 +98,8 @@ std::optional<Finding> of_plan(const Facts& facts) {
                   percent(share) + " of " + human_us(*time_us) + ".";
   finding.prescriptions = advice();
   const double output = facts.maybe("task.output_bytes").value_or(0);
-  if (facts.maybe("task.half_inputs").value_or(0) > 0 && output > 0 && largest >= kWider * output) {
+  if (facts.maybe("task.half_inputs").value_or(0) > 0 && output > 0 && largest >= kWider * output &&
+      bytes >= kWhole * planned) {
     finding.cause += " The largest of them takes " + number(largest / output, 2) +
                      " times the bytes of the output: it is kept in a wider type than the tensors.";
     finding.metrics.emplace_back("task.output_bytes");
