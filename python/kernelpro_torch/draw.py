@@ -117,14 +117,23 @@ def _scale(buffer):
     return True
 
 
+def _first_nonzero(buffer):
+    """The first ones; a mask over all of a large tensor would take many times its memory."""
+    for piece in buffer.reshape(-1).split(_AT_ONCE):
+        there = piece[piece != 0]
+        if len(there):
+            return there[:_SAMPLE]
+    return buffer.reshape(-1)[:0]
+
+
 def _fill_in(buffer):
     """Gives values to rows, columns and channels that hold only zeros, such as padding, from those
     that do not. Leaves masks, and single ones: the edge of a triangle."""
     if not buffer.is_floating_point():
         return False
-    nonzero = buffer != 0
-    if len(buffer[nonzero][:_SAMPLE].unique()) < 2:
+    if len(_first_nonzero(buffer).unique()) < 2:
         return False  # zeros and one other value
+    nonzero = buffer != 0
     changed = False
     for dim, size in enumerate(buffer.shape):
         each = buffer.numel() // size

@@ -31,8 +31,14 @@ std::string written(const SassInstruction& i) {
   return i.operands.empty() ? text : text + " " + i.operands;
 }
 
+// Code is attributed to a pragma, too: with the line that it stands for.
 void add_text(const LineText& text, SourceLine* line) {
-  if (text) line->text = clip(std::string(trim(text(line->file, line->line))), kMostText);
+  if (!text) return;
+  std::string whole(trim(text(line->file, line->line)));
+  if (whole.starts_with("#pragma")) {
+    whole += " " + std::string(trim(text(line->file, line->line + 1)));
+  }
+  line->text = clip(std::string(trim(whole)), kMostText);
 }
 
 // Brings waits at instructions together by line, with their producers.
