@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "build/compiler.h"
+#include "build/elf.h"
 #include "build/plan_form.h"
 #include "build/ptxas.h"
 
@@ -99,6 +100,52 @@ TEST_F(CudaCompilerTest, PlanFormGivesThePlan) {
 }
 
 // NVRTC has neither header; nvcc compiles it to the same result.
+// ptxas 13.0 takes a variable of this name for shared memory itself.
+constexpr const char* kNamedLikeSharedMemory = R"(#include "task.h"
+constexpr int SMEM = 65536;
+__global__ void first(const float* x, float* y) {
+  __shared__ float sums[8];
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = x[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = sums[threadIdx.x % 8];
+}
+__global__ void second(float* y) {
+  extern __shared__ float whole[];
+  __shared__ float few[4];
+  few[threadIdx.x % 4] = y[threadIdx.x];
+  __syncthreads();
+  whole[threadIdx.x] = few[threadIdx.x % 3];
+  __syncthreads();
+  y[threadIdx.x] = whole[threadIdx.x ^ 1];
+}
+KP_LAUNCH(first, kp::dim(1), kp::dim(256), 0, arg::x, arg::y)
+KP_LAUNCH(second, kp::dim(1), kp::dim(256), SMEM, arg::y)
+)";
+
+// How many places of the kernels' code the loader fills in.
+int relocations_of_code(const std::string& cubin) {
+  const std::string bytes = *read_file(cubin);
+  Elf elf(bytes);
+  EXPECT_TRUE(elf.read_sections());
+  int all = 0;
+  for (std::size_t i = 0; i < elf.section_count(); ++i) {
+    if (!elf.name(i).starts_with(".rela.text.")) continue;
+    all += static_cast<int>(elf.content(i).size() / sizeof(Elf64_Rela));
+  }
+  return all;
+}
+
+TEST_F(CudaCompilerTest, AConstantMayBeNamedLikeSharedMemory) {
+  const Binary b = binary(compile(kNamedLikeSharedMemory));
+  ASSERT_EQ(b.plan.nodes.size(), 2u);
+  EXPECT_EQ(b.plan.nodes[1].dynamic_shared, 65536u);
+  EXPECT_EQ(relocations_of_code(b.cubin), 0);
+  // A directive about it keeps its meaning.
+  const std::string macro = replace_all(kNamedLikeSharedMemory, "constexpr int SMEM = 65536;",
+                                        "#ifndef SMEM\n#define SMEM 65536\n#endif");
+  EXPECT_EQ(binary(compile(macro)).plan.nodes[1].dynamic_shared, 65536u);
+}
+
 TEST_F(CudaCompilerTest, PlanFormMayIncludeTheHostsHeaders) {
   const std::string headers = "#include <array>\n#include <cstdint>\n" + std::string(kPlanForm);
   const Binary b = binary(compile(headers, {{"THREADS", "256"}}));

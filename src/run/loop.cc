@@ -16,6 +16,7 @@
 #include "run/asking.h"
 #include "run/bench.h"
 #include "run/pipeline.h"
+#include "run/pace.h"
 #include "run/planted.h"
 #include "run/proposers.h"
 #include "run/run_end.h"
@@ -25,19 +26,6 @@
 namespace kernelpro {
 
 namespace {
-
-constexpr int kForAPace = 3;  // evaluations
-
-// Until a budget ends the search: that of time, or that of evaluations at their pace so far. 0:
-// there is none, or nothing can be said yet.
-double seconds_left(const RunSettings& settings, double elapsed_s, int evaluations) {
-  const bool timed = settings.max_seconds > 0;
-  const double of_time = timed ? std::max(0.0, settings.max_seconds - elapsed_s) : 0;
-  if (settings.max_evaluations <= 0 || evaluations < kForAPace) return of_time;
-  const double each = elapsed_s / evaluations;
-  const double of_pace = each * std::max(0, settings.max_evaluations - evaluations);
-  return timed ? std::min(of_time, of_pace) : of_pace;
-}
 
 // The candidates of one request. Those that a run begins with, or that an earlier sitting left,
 // also form a round.

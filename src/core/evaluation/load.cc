@@ -53,6 +53,14 @@ void LoadSummary::add(const Load& load) {
   gpu_processes = std::max(gpu_processes, load.gpu_processes);
 }
 
+std::string busy_note(double foreign_cpu, int disturbed, int kept) {
+  return "the machine was busy while this was timed: other processes took " +
+         number(100 * foreign_cpu, 2) + " % of it, and " + std::to_string(disturbed) + " of " +
+         std::to_string(kept) +
+         " measurements were disturbed. Small differences may be missed; stop the other work to see "
+         "them";
+}
+
 std::string load_text(const LoadSummary& s) {
   if (s.busy == 0) return "";
   std::string text = "The machine was busy while " + std::to_string(s.busy) + " of " +

@@ -27,6 +27,9 @@ Load load_of(const std::map<std::string, double>& observed);
 // not busy.
 std::string load_text(const Load& load);
 
+// The note of one timing on a busy machine: `disturbed` of `kept` measurements.
+std::string busy_note(double foreign_cpu, int disturbed, int kept);
+
 // The load over many candidates.
 struct LoadSummary {
   int timed = 0;        // candidates

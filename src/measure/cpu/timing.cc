@@ -9,6 +9,7 @@
 #include "base/statistics/contest.h"
 #include "base/statistics/randomised.h"
 #include "base/text.h"
+#include "core/evaluation/load.h"
 #include "core/task/key.h"
 #include "machine/cpu.h"
 #include "measure/cpu/orders.h"
@@ -444,11 +445,7 @@ class TimedContest {
     if (busy) {
       timed.timing.method += ", lower quartile of disturbed turns";
       if (!timed.note.empty()) timed.note += ". ";
-      timed.note += "the machine was busy while this was timed: other processes took " +
-                    number(100 * foreign_.mean(), 2) + " % of it, and " +
-                    std::to_string(disturbed_) + " of " + std::to_string(kept_) +
-                    " measurements were disturbed. Small differences may be missed; stop the other "
-                    "work to see them";
+      timed.note += busy_note(foreign_.mean(), disturbed_, kept_);
     }
     observe_counters(&timed);
     return timed;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "base/hash.h"
 #include "measure/worker/cuda/message.h"
@@ -67,6 +68,23 @@ std::string pch_option(const std::string& text) {
   return "-pch-dir=" + folder;
 }
 
+// ptxas names shared memory SMEM: in a module with a variable of that name (with -default-device
+// constants are variables) it takes the variable's address for that of shared memory, and the
+// kernel writes anywhere (CUDA 13.0). So such a variable gets another name, unless a directive
+// speaks of it.
+constexpr const char* kReserved = "SMEM";
+constexpr const char* kRenamed = "-DSMEM=kp_SMEM";
+
+bool has_directive_about(const std::string& source, std::string_view name) {
+  for (std::size_t at = source.find(name); at != std::string::npos;
+       at = source.find(name, at + 1)) {
+    const std::size_t line = source.rfind('\n', at) + 1;
+    const std::size_t first = source.find_first_not_of(" \t", line);
+    if (source[first] == '#') return true;
+  }
+  return false;
+}
+
 void serve_compile(WorkerChannel* channel, const WorkerCommand& command,
                    std::vector<std::string> options) {
   const bool precompiles = std::find(options.begin(), options.end(), "-pch") != options.end();
@@ -74,11 +92,12 @@ void serve_compile(WorkerChannel* channel, const WorkerCommand& command,
     if (folder.is_string()) options.push_back("-I" + folder.get<std::string>());
   }
   const std::string header = command.text("header"), library = command.text("library");
+  const std::string source = command.text("source");
+  if (!has_directive_about(source, kReserved)) options.emplace_back(kRenamed);
   if (precompiles) options.push_back(pch_option(library.empty() ? header : library));
   std::vector<NvrtcHeader> headers = {{"task.h", header}};
   if (!library.empty()) headers.push_back({"kernelpro_library.h", library});
-  Result<NvrtcOutput> output =
-      nvrtc_compile(command.text("source"), command.text("file"), headers, options);
+  Result<NvrtcOutput> output = nvrtc_compile(source, command.text("file"), headers, options);
   if (!output) return channel->answer_error(output.error());
   const Result<Fd> cubin = in_memory(output->cubin);
   if (!cubin) return channel->answer_error(cubin.error());
