@@ -17,11 +17,6 @@
 
 namespace kernelpro {
 
-struct ProbeSet {
-  DrawKind kind = DrawKind::kCentred;
-  InputSet set;
-};
-
 struct CpuCase {
   const Case* c = nullptr;
   std::vector<Shaped> tensors;
@@ -48,12 +43,6 @@ constexpr std::size_t kFewestSets = 4;   // of a timed case
 constexpr std::size_t kMostSets = 129;   // of a timed case
 constexpr std::size_t kCheckedSets = 3;  // of any case
 constexpr std::size_t kTrials = 5;       // as in KernelBench
-// Where as many apply, whatever the time. All that tell most (measure/judge/probes.h) are made in
-// up to ten times the budget.
-constexpr std::size_t kFewestProbes = 4;
-// Of a case that is not timed, where others are.
-constexpr std::size_t kMostUntimed = 10;
-constexpr double kUntimedShare = 0.25;  // of the budget
 
 // Minimum memory that the case needs in all processes together.
 std::int64_t case_memory_bytes(const Task& task, const Case& c);

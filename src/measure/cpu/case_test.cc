@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "measure/cpu/case_probes.h"
 #include "measure/cpu/reference.h"
 #include "measure/cpu/testing.h"
 

@@ -36,6 +36,11 @@ struct InputSet {
                                           // (measure/judge/probes.h); may be empty
 };
 
+struct ProbeSet {
+  DrawKind kind = DrawKind::kCentred;
+  InputSet set;
+};
+
 struct SetRequest {
   kp::Key key{};                      // kernelbench's tensors: of the trial number
   const ProbePlan* probe = nullptr;   // null: as given

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "measure/judge/probe_rows.h"
 #include "measure/judge/probe_shapes.h"
 
 namespace kernelpro {
@@ -110,10 +111,7 @@ void judge_lost(const NormError& error, const std::string& where, std::vector<Im
 
 }  // namespace
 
-bool shows_norm(DrawKind kind) {
-  return kind == DrawKind::kGiven || kind == DrawKind::kCentred || kind == DrawKind::kFractions ||
-         kind == DrawKind::kFaint || kind == DrawKind::kSparing;
-}
+bool shows_norm(DrawKind kind) { return probe_row(kind).shows_norm; }
 
 bool shows_lost(DrawKind kind) {
   return wants_nudged(kind) && !shows_products(kind) && !shows_norm(kind);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/task/key.h"
+#include "measure/judge/probe_rows.h"
 
 namespace kernelpro {
 
@@ -53,116 +54,52 @@ bool may_be_added(const Task& task, std::size_t tensor) {
   return false;
 }
 
-int shape_of(DrawKind kind) {
-  switch (kind) {
-    case DrawKind::kTiny:
-    case DrawKind::kTinyParameters:
-    case DrawKind::kLone:
-    case DrawKind::kFaint:
-      return kp::kPowerOfTwo;
-    case DrawKind::kOutliers:
-      return kp::kOutlier;
-    case DrawKind::kShortSums:
-    case DrawKind::kDimSums:
-      return kp::kSlabs;
-    case DrawKind::kLargeParameters:
-      return kp::kGrow;
-    case DrawKind::kHeavy:
-      return kp::kHeavy;
-    case DrawKind::kRepeated:
-      return kp::kRepeated;
-    case DrawKind::kRows:
-      return kp::kRows;
-    case DrawKind::kTop:
-      return kp::kTop;
-    case DrawKind::kSparse:
-      return kp::kSparse;
-    case DrawKind::kSparing:
-    case DrawKind::kZeros:
-      return kp::kBackground;
-    case DrawKind::kEnds:
-      return kp::kEnds;
-    case DrawKind::kEqual:
-      return kp::kEqual;
-    case DrawKind::kRamp:
-      return kp::kRamp;
-    case DrawKind::kRuns:
-      return kp::kRuns;
-    case DrawKind::kConstants:
-      return kp::kJitter;
-    case DrawKind::kFewInputs:
-    case DrawKind::kFewParameters:
-      return kp::kFew;
-    case DrawKind::kFractions:
-    case DrawKind::kFewDigits:
-      return kp::kFractions;
-    default:
-      return kp::kUnchanged;
-  }
+bool is_among(const Task& task, const std::vector<int>& tensors, const Tensor& tensor) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [&](int i) { return &task.tensors[static_cast<std::size_t>(i)] == &tensor; });
 }
 
-// Of the kinds that have levels.
-bool changes_some_parameters(DrawKind kind) {
-  return kind == DrawKind::kLargeParameters || kind == DrawKind::kFewParameters;
+bool has_index(const Task& task) {
+  return std::any_of(task.tensors.begin(), task.tensors.end(), [](const Tensor& t) {
+    return t.role == Role::kOutput && !is_floating(t.dtype);
+  });
 }
 
 // Whether the shape of `kind` may change this tensor.
 bool applies(DrawKind kind, const Task& task, const Tensor& tensor) {
+  const ProbeRow& row = probe_row(kind);
+  // Which of two equal elements an index names is often left open.
+  if (row.makes_equal && has_index(task)) return false;
+  const bool input = tensor.role == Role::kInput;
+  const bool parameter = tensor.role == Role::kParameter && is_floating(tensor.dtype);
   const bool constant = tensor.init.kind == Init::Kind::kConstant;
   const bool given = tensor.init.kind == Init::Kind::kModule;  // by a module: perhaps constant
-  switch (kind) {
-    case DrawKind::kConstants:
-      return tensor.role == Role::kInput && (constant || given);
-    case DrawKind::kFewInputs:
-      return tensor.role == Role::kInput && (constant || given || !is_discrete(tensor));
-    case DrawKind::kFewParameters:
-      return tensor.role == Role::kParameter && is_floating(tensor.dtype) &&
-             (constant || !is_discrete(tensor));
-    case DrawKind::kFractions:
-    case DrawKind::kFewDigits:
-      return tensor.role == Role::kInput && is_floating(tensor.dtype) &&
+  switch (row.tensors) {
+    case ProbedTensors::kNone:
+      return false;
+    case ProbedTensors::kContinuous:
+      return input && !is_discrete(tensor) && !constant;
+    case ProbedTensors::kDiscrete:
+      return input && is_discrete(tensor) && !constant;
+    case ProbedTensors::kConstant:
+      return input && (constant || given);
+    case ProbedTensors::kVarious:
+      return input && (constant || given || !is_discrete(tensor));
+    case ProbedTensors::kWholeNumbers:
+      return input && is_floating(tensor.dtype) &&
              (given || tensor.init.kind == Init::Kind::kIntegers);
-    case DrawKind::kScaled:
-      return tensor.role == Role::kInput && !is_discrete(tensor) && !constant;
-    case DrawKind::kLone:
-    case DrawKind::kFaint: {
-      const std::vector<int> all = named_candidates(kind, task);
-      return std::any_of(all.begin(), all.end(), [&](int i) {
-        return &task.tensors[static_cast<std::size_t>(i)] == &tensor;
-      });
-    }
-    case DrawKind::kEnds:
-    case DrawKind::kEqual:
-    case DrawKind::kRamp:
-    case DrawKind::kRuns:
-      return tensor.role == Role::kInput && is_discrete(tensor) && !constant;
-    case DrawKind::kLargeParameters:
-    case DrawKind::kTinyParameters:
-      return tensor.role == Role::kParameter && is_floating(tensor.dtype) && !constant;
-    case DrawKind::kSparse:
-    case DrawKind::kShortSums:
-    case DrawKind::kDimSums: {
+    case ProbedTensors::kNamed:
+      return is_among(task, named_candidates(kind, task), tensor);
+    case ProbedTensors::kFactors: {
       const std::vector<int> all = linear_candidates(task);
-      return all.size() >= (kind == DrawKind::kSparse ? 1 : 2) &&
-             std::any_of(all.begin(), all.end(), [&](int i) {
-               return &task.tensors[static_cast<std::size_t>(i)] == &tensor;
-             });
+      return all.size() >= (row.short_sums ? 2 : 1) && is_among(task, all, tensor);
     }
-    case DrawKind::kRepeated:
-    case DrawKind::kTop:
-    case DrawKind::kZeros:
-    case DrawKind::kSparing:
-      // Which of two equal elements an index names is often left open.
-      if (std::any_of(task.tensors.begin(), task.tensors.end(), [](const Tensor& t) {
-            return t.role == Role::kOutput && !is_floating(t.dtype);
-          })) {
-        return false;
-      }
-      [[fallthrough]];
-    default:
-      return shape_of(kind) != kp::kUnchanged && tensor.role == Role::kInput &&
-             !is_discrete(tensor) && !constant;
+    case ProbedTensors::kParameters:
+      return parameter && !constant;
+    case ProbedTensors::kAnyParameters:
+      return parameter && (constant || !is_discrete(tensor));
   }
+  return false;
 }
 
 // By how much the kinds that make values large do so, as a power of two.
@@ -180,12 +117,14 @@ struct Level {
 // another looks beyond where it can.
 constexpr Level kAllLevels[] = {{0, 1}, {-1, 1}, {1, 1}, {0, 0.5}, {0, 0.25}};
 constexpr Level kFewLevels[] = {{0, 1}, {0, 0.5}, {0, 0.25}, {-1, 1}, {1, 1}};
-static_assert(std::size(kAllLevels) == std::size(kFewLevels));
 constexpr float kParameterLimits[] = {0, 4, 2};  // of growth; 0: none
 constexpr int kBackgrounds[] = {0, -1, 1};       // signs
-constexpr float kBackground = 64;                // over the largest drawn value
-constexpr std::int64_t kSpared = 8;              // elements that count, for each result
-constexpr double kDecide = 0.9;                  // of the size of the results
+static_assert(std::size(kAllLevels) == kLargeLevels && std::size(kFewLevels) == kLargeLevels &&
+              std::size(kParameterLimits) == kParameterLevels &&
+              std::size(kBackgrounds) == kBackgroundLevels);
+constexpr float kBackground = 64;    // over the largest drawn value
+constexpr std::int64_t kSpared = 8;  // elements that count, for each result
+constexpr double kDecide = 0.9;      // of the size of the results
 
 std::int64_t most_results(const std::vector<Shaped>& tensors) {
   std::int64_t most = 1;
@@ -198,7 +137,7 @@ std::int64_t most_results(const std::vector<Shaped>& tensors) {
 // Completes the spec of a kind that makes values large.
 void enlarge(DrawKind kind, int level, const Tensor& tensor, std::uint64_t rows, std::uint64_t word,
              kp::ShapeSpec* spec) {
-  if (changes_some_parameters(kind)) {
+  if (probe_row(kind).changes_parameters) {
     spec->factor = kParameterLimits[level];
     return;
   }
@@ -248,44 +187,25 @@ bool leans(const Tensor& tensor) {
   return tensor.role == Role::kInput && tensor.dtype == DType::kFp32 && drawn;
 }
 
-bool shows_products(DrawKind kind) { return kind == DrawKind::kSparse || has_short_sums(kind); }
+bool shows_products(DrawKind kind) { return probe_row(kind).shows_products; }
 
-bool has_short_sums(DrawKind kind) {
-  return kind == DrawKind::kShortSums || kind == DrawKind::kDimSums;
-}
+bool has_short_sums(DrawKind kind) { return probe_row(kind).short_sums; }
 
-bool wants_products(DrawKind kind) { return shows_products(kind) || kind == DrawKind::kFaint; }
+bool wants_products(DrawKind kind) { return probe_row(kind).wants_products; }
 
-bool probe_varies(DrawKind kind) { return shape_of(kind) != kp::kUnchanged; }
+bool probe_varies(DrawKind kind) { return probe_row(kind).shape != kp::kUnchanged; }
 
 bool wants_nudged(DrawKind kind) { return probe_varies(kind) || kind == DrawKind::kScaled; }
 
 double least_scale(DrawKind kind) {
-  const bool usual = shows_products(kind) || kind == DrawKind::kFewDigits;
-  return probe_varies(kind) && !usual ? kShapeRoom : 0;
+  return probe_varies(kind) && !probe_row(kind).usual_scale ? kShapeRoom : 0;
 }
 
-int probe_levels(DrawKind kind) {
-  switch (kind) {
-    case DrawKind::kScaled:
-    case DrawKind::kFewInputs:
-    case DrawKind::kLone:
-      return static_cast<int>(std::size(kAllLevels));
-    case DrawKind::kOutliers:
-      return 1 + static_cast<int>(std::size(kAllLevels));
-    case DrawKind::kLargeParameters:
-    case DrawKind::kFewParameters:
-      return static_cast<int>(std::size(kParameterLimits));
-    case DrawKind::kSparing:
-      return static_cast<int>(std::size(kBackgrounds));
-    default:
-      return 1;
-  }
-}
+int probe_levels(DrawKind kind) { return probe_row(kind).levels; }
 
 std::vector<int> named_candidates(DrawKind kind, const Task& task) {
   std::vector<int> all;
-  if (kind != DrawKind::kLone && kind != DrawKind::kFaint) return all;
+  if (probe_row(kind).tensors != ProbedTensors::kNamed) return all;
   for (std::size_t i = 0; i < task.tensors.size(); ++i) {
     const Tensor& t = task.tensors[i];
     const bool varies = t.init.kind != Init::Kind::kConstant && !is_discrete(t);
@@ -318,9 +238,10 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
                                         DrawKind kind, std::uint64_t word, int linear, bool addend,
                                         int level) {
   std::vector<kp::ShapeSpec> specs;
+  const ProbeRow& row = probe_row(kind);
   const bool milder = kind == DrawKind::kScaled && level > 0;
-  const int shape = milder ? kp::kPowerOfTwo : shape_of(kind);
-  if (shape == kp::kUnchanged || has_short_sums(kind)) return specs;
+  const int shape = milder ? kp::kPowerOfTwo : row.shape;
+  if (shape == kp::kUnchanged || row.short_sums) return specs;
   const auto parameters = static_cast<std::uint64_t>(
       std::count_if(tensors.begin(), tensors.end(),
                     [&](const Shaped& t) { return applies(kind, task, *t.tensor); }));
@@ -333,16 +254,13 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
     if (named >= 0 && static_cast<int>(i) != named) continue;
     // A module's square matrix may be symmetric.
     const bool square = t.shape.size() == 2 && t.shape[0] == t.shape[1];
-    const bool by_place =
-        kind == DrawKind::kRows || kind == DrawKind::kTop || kind == DrawKind::kOutliers;
-    if (task.module && square && by_place) continue;
+    if (task.module && square && row.by_place) continue;
     const std::uint64_t mine = kp::shape_word(word, i);
     spec.shape = shape;
     if (kind == DrawKind::kTiny) spec.factor = t.tensor->dtype == DType::kFp32 ? 0x1p-10f : 0x1p-4f;
     // Not always the same, so that nobody knows how small it is.
     if (kind == DrawKind::kFaint) spec.factor = kp::two_to(-14 - static_cast<int>(mine % 12));
-    if (kind == DrawKind::kFewInputs || kind == DrawKind::kFewParameters ||
-        kind == DrawKind::kFewDigits) {
+    if (row.few) {
       spec.period =
           static_cast<unsigned>(std::clamp<std::int64_t>(t.elements / kFewest, 1, 1 << 30));
     }
@@ -359,7 +277,7 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
       spec.factor = kBackground;
       spec.period = static_cast<unsigned>(
           std::clamp<std::int64_t>(t.elements / (kSpared * most_results(tensors)), 4, 1 << 30));
-    } else if (probe_levels(kind) > 1) {
+    } else if (row.levels > 1) {
       enlarge(kind, level, *t.tensor, spec.count / spec.row, mine, &spec);
     }
     if (kind == DrawKind::kSparse) {

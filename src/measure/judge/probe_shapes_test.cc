@@ -9,49 +9,16 @@
 #include <map>
 #include <set>
 
-#include "core/task/inputs.h"
 #include "core/task/key.h"
-#include "core/task/mismatch.h"
+#include "measure/judge/testing.h"
 
 namespace kernelpro {
 namespace {
 
-constexpr std::int64_t kRows = 64, kColumns = 512, kElements = kRows * kColumns;
-
-struct Drawn {
-  explicit Drawn(DType dtype = DType::kFp32, const Init& init = {}) {
-    task.tensors.resize(2);
-    task.tensors[0].dtype = dtype;
-    task.tensors[0].init = init;
-    task.tensors[1].role = Role::kOutput;
-    tensors = {{task.tensors.data(), {kRows, kColumns}, kElements, kElements * dtype_bytes(dtype)},
-               {&task.tensors[1], {kRows}, kRows, 4 * kRows}};
-    before = draw();
-  }
-  std::vector<char> draw() const {
-    std::vector<char> data(static_cast<std::size_t>(tensors[0].bytes));
-    draw_inputs(task.tensors[0], 0, key_of(7), 0, kElements, data.data());
-    return data;
-  }
-  std::vector<double> shaped(DrawKind kind, std::uint64_t key, int linear = 0,
-                             int level = 0) const {
-    std::vector<char> data = before;
-    const std::uint64_t word = kp::subkey(key_of(key), kp::kShapeStream);
-    reshape_input(tensors[0], probe_shapes(task, tensors, kind, word, linear, false, level), 0,
-                  kind, key_of(key), &data);
-    return values(data);
-  }
-  std::vector<double> values(const std::vector<char>& data) const {
-    std::vector<double> all;
-    for (std::int64_t i = 0; i < kElements; ++i) {
-      all.push_back(element_as_double(task.tensors[0].dtype, data.data(), i));
-    }
-    return all;
-  }
-  Task task;
-  std::vector<Shaped> tensors;
-  std::vector<char> before;
-};
+using testing::Drawn;
+using testing::kDrawnColumns;
+using testing::kDrawnElements;
+using testing::kDrawnRows;
 
 TEST(ProbeShapes, StayWithinTheDrawnRange) {
   for (const DType dtype : {DType::kFp32, DType::kFp16, DType::kBf16}) {
@@ -76,34 +43,34 @@ TEST(ProbeShapes, AreWhatTheirNamesSay) {
   int full = 0;
   const std::vector<double> heavy = drawn.shaped(DrawKind::kHeavy, 5);
   for (std::size_t i = 0; i < given.size(); ++i) full += heavy[i] == given[i];
-  EXPECT_NEAR(full, kElements / 64.0, kElements / 256.0);
+  EXPECT_NEAR(full, kDrawnElements / 64.0, kDrawnElements / 256.0);
 
   std::map<double, int> often;
   for (const double v : drawn.shaped(DrawKind::kRepeated, 5)) ++often[v];
   const auto several =
       std::count_if(often.begin(), often.end(), [](const auto& each) { return each.second > 20; });
   EXPECT_GT(several, 40);
-  EXPECT_GT(often.size(), kElements / 2u) << "most are as drawn: their sums err at random";
+  EXPECT_GT(often.size(), kDrawnElements / 2u) << "most are as drawn: their sums err at random";
 
   const std::vector<double> top = drawn.shaped(DrawKind::kTop, 5);
   int near = 0, constant = 0;
-  for (std::int64_t r = 0; r < kRows; ++r) {
-    const auto row = top.begin() + r * kColumns;
-    near += *std::min_element(row, row + kColumns) > 0.9 * high;
-    constant += std::all_of(row, row + kColumns, [&](double v) { return v == *row; });
+  for (std::int64_t r = 0; r < kDrawnRows; ++r) {
+    const auto row = top.begin() + r * kDrawnColumns;
+    near += *std::min_element(row, row + kDrawnColumns) > 0.9 * high;
+    constant += std::all_of(row, row + kDrawnColumns, [&](double v) { return v == *row; });
   }
-  EXPECT_GT(near, kRows / 4);
-  EXPECT_GT(constant, kRows / 16);
+  EXPECT_GT(near, kDrawnRows / 4);
+  EXPECT_GT(constant, kDrawnRows / 16);
 
   const std::vector<double> rows = drawn.shaped(DrawKind::kRows, 5);
   int small = 0, rising = 0;
-  for (std::int64_t r = 0; r < kRows; ++r) {
-    const auto row = rows.begin() + r * kColumns;
-    small += *std::max_element(row, row + kColumns) < high / 16;
-    rising += std::is_sorted(row, row + kColumns);
+  for (std::int64_t r = 0; r < kDrawnRows; ++r) {
+    const auto row = rows.begin() + r * kDrawnColumns;
+    small += *std::max_element(row, row + kDrawnColumns) < high / 16;
+    rising += std::is_sorted(row, row + kDrawnColumns);
   }
-  EXPECT_GT(small, kRows / 16);
-  EXPECT_GT(rising, kRows / 16);
+  EXPECT_GT(small, kDrawnRows / 16);
+  EXPECT_GT(rising, kDrawnRows / 16);
 }
 
 TEST(ProbeShapes, SparseKeepsAFewAndTheirDigits) {
@@ -143,13 +110,13 @@ TEST(ProbeShapes, FewElementsCountBesideABackground) {
       if (after[i] != given[i]) others.insert(after[i]);
     }
     // Eight for each of the results.
-    EXPECT_NEAR(static_cast<double>(kept), 8 * kRows, 100);
+    EXPECT_NEAR(static_cast<double>(kept), 8 * kDrawnRows, 100);
     ASSERT_EQ(others.size(), 1u);
     EXPECT_NEAR(*others.begin(), level == 0 ? 0 : level == 1 ? -64 : 64, 0.1);
   }
   const std::vector<double> zeros = drawn.shaped(DrawKind::kZeros, 5);
-  EXPECT_NEAR(static_cast<double>(std::count(zeros.begin(), zeros.end(), 0.0)), kElements / 2.0,
-              600);
+  EXPECT_NEAR(static_cast<double>(std::count(zeros.begin(), zeros.end(), 0.0)),
+              kDrawnElements / 2.0, 600);
 
   EXPECT_TRUE(few_decide({{3, -1, 5}}, {{52, -52, -52}})) << "a logarithm of a sum";
   EXPECT_TRUE(few_decide({{1, 0, 2}}, {{0, 0, 0}}));
@@ -157,59 +124,10 @@ TEST(ProbeShapes, FewElementsCountBesideABackground) {
   EXPECT_FALSE(few_decide({{0, 0, 0}}, {{0, 0, 0}}));
 }
 
-TEST(ProbeShapes, IntegersComeInRuns) {
-  const Drawn drawn(DType::kInt32, {Init::Kind::kIntegers, 0, 1000000});
-  const std::vector<double> given = drawn.values(drawn.before);
-  for (std::uint64_t key = 0; key < 20; ++key) {
-    const std::vector<double> after = drawn.shaped(DrawKind::kRuns, key);
-    std::int64_t equal = 0, most = 0;
-    for (std::size_t i = 1; i < after.size(); ++i) {
-      equal = after[i] == after[i - 1] ? equal + 1 : 0;
-      most = std::max(most, equal + 1);
-      EXPECT_TRUE(after[i] >= 0 && after[i] <= 1000000);
-    }
-    EXPECT_GE(most, kElements / 32) << key;
-  }
-}
-
-TEST(ProbeShapes, IntegersReachTheEndsOfTheDeclaredRange) {
-  const Drawn drawn(DType::kInt32, {Init::Kind::kIntegers, -3, 40000});
-  const std::vector<double> ends = drawn.shaped(DrawKind::kEnds, 9);
-  for (const double end : {-3.0, 40000.0}) {
-    const auto count = std::count(ends.begin(), ends.end(), end);
-    EXPECT_NEAR(static_cast<double>(count), kElements / 4.0, kElements / 20.0);
-  }
-  std::set<double> equal;
-  std::set<std::size_t> kinds;
-  for (std::uint64_t key = 0; key < 20; ++key) {
-    const std::vector<double> all = drawn.shaped(DrawKind::kEqual, key);
-    equal.insert(all.begin(), all.end());
-    const std::vector<double> ramp = drawn.shaped(DrawKind::kRamp, key);
-    EXPECT_TRUE(std::is_sorted(ramp.begin(), ramp.end()));
-    kinds.insert(std::set<double>(ramp.begin(), ramp.end()).size());
-    EXPECT_EQ(ramp[0], -3);
-    EXPECT_LE(ramp.back(), 40000);
-  }
-  EXPECT_EQ(equal, (std::set<double>{-3, 40000}));
-  EXPECT_EQ(kinds.count(kElements), 1u) << "all different";
-}
-
-TEST(ProbeShapes, RisingIntegersOfAModuleStay) {
-  Drawn drawn(DType::kInt64, {Init::Kind::kIntegers, 0, 100});
-  drawn.task.tensors[0].init = {Init::Kind::kModule, 0, 0};
-  const std::vector<double> ends = drawn.shaped(DrawKind::kEnds, 9);
-  EXPECT_GT(std::count(ends.begin(), ends.end(), 100), kElements / 5) << "the largest one drawn";
-  for (std::int64_t i = 0; i < kElements; ++i) {
-    const std::int64_t offset = i / 3;
-    std::memcpy(drawn.before.data() + 8 * i, &offset, 8);
-  }
-  EXPECT_EQ(drawn.shaped(DrawKind::kEnds, 9), drawn.values(drawn.before));
-}
-
 // A module's matrix may be symmetric or triangular.
 TEST(ProbeShapes, EqualElementsStayEqualAndZerosZero) {
   Drawn drawn;
-  for (std::int64_t i = 0; i < kElements; ++i) {
+  for (std::int64_t i = 0; i < kDrawnElements; ++i) {
     const float zero = 0;
     if (i % 5 == 0) std::memcpy(drawn.before.data() + 4 * i, &zero, 4);
     if (i % 5 == 1) std::memcpy(drawn.before.data() + 4 * i, drawn.before.data() + 4, 4);
@@ -291,14 +209,14 @@ TEST(ProbeShapes, RowsHaveOneOutlierAtASecretPlace) {
       std::set<std::int64_t> rows;
       for (const std::size_t i : changed(given, now)) {
         const auto at = static_cast<std::int64_t>(i);
-        EXPECT_TRUE(rows.insert(at / kColumns).second) << "two in row " << at / kColumns;
-        places.insert(at % kColumns);
+        EXPECT_TRUE(rows.insert(at / kDrawnColumns).second) << "two in row " << at / kDrawnColumns;
+        places.insert(at % kDrawnColumns);
         negative += now[i] < 0;
         large += std::fabs(now[i]) > 3.9 * (init.kind == Init::Kind::kUniform ? 1 : 4);
         ++all;
       }
     }
-    EXPECT_GT(all, kRows);
+    EXPECT_GT(all, kDrawnRows);
     EXPECT_GT(places.size(), static_cast<std::size_t>(all) / 2);
     EXPECT_NEAR(negative, all / 2.0, all / 4.0);
     EXPECT_GT(large, all / 4);
@@ -313,10 +231,10 @@ TEST(ProbeShapes, ClustersOfLargeElementsFallIntoAnyPart) {
   int periodic = 0, blocked = 0;
   for (std::uint64_t key = 1; key <= 20; ++key) {
     const std::vector<double> now = drawn.shaped(DrawKind::kTop, key);
-    for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t row = 0; row < kDrawnRows; ++row) {
       std::vector<std::int64_t> near;
-      for (std::int64_t i = 0; i < kColumns; ++i) {
-        if (now[static_cast<std::size_t>(row * kColumns + i)] > high - 0.06) near.push_back(i);
+      for (std::int64_t i = 0; i < kDrawnColumns; ++i) {
+        if (now[static_cast<std::size_t>(row * kDrawnColumns + i)] > high - 0.06) near.push_back(i);
       }
       if (near.size() < 4 || near.size() > 64) continue;
       periodic += std::ranges::all_of(near, [&](auto i) { return i % 64 == near[0] % 64; });
@@ -416,42 +334,6 @@ TEST(ProbeShapes, FewOfOneSignChangeIt) {
   const std::vector<double> once = drawn.shaped(DrawKind::kFewInputs, 4);
   for (const std::size_t i : changed(given, once)) factors.insert(once[i] / given[i]);
   EXPECT_EQ(factors.size(), 2u) << "of either kind in one draw";
-}
-
-TEST(ProbeShapes, ConstantInputsDiffer) {
-  const Drawn ones(DType::kFp32, {Init::Kind::kConstant, 1, 0});
-  for (const double v : ones.shaped(DrawKind::kConstants, 2)) EXPECT_NE(v, 1);
-  const Drawn mask(DType::kBool, {Init::Kind::kConstant, 1, 0});
-  const std::vector<double> flipped = mask.shaped(DrawKind::kConstants, 2);
-  EXPECT_NEAR(static_cast<double>(std::count(flipped.begin(), flipped.end(), 0)), kElements / 8.0,
-              kElements / 64.0);
-  const Drawn lengths(DType::kInt64, {Init::Kind::kConstant, 40, 0});
-  std::set<double> seen;
-  for (const double v : lengths.shaped(DrawKind::kConstants, 2)) seen.insert(v);
-  EXPECT_EQ(*seen.begin(), 20) << "an index stays one";
-  EXPECT_EQ(*seen.rbegin(), 40);
-  Drawn drawn;
-  drawn.task.tensors[0].init = {Init::Kind::kModule, 0, 0};
-  EXPECT_EQ(drawn.shaped(DrawKind::kConstants, 2), drawn.values(drawn.before));
-}
-
-TEST(ProbeShapes, WholeNumbersGetDigits) {
-  const Drawn drawn(DType::kFp32, {Init::Kind::kIntegers, 0, 9});
-  const std::vector<double> given = drawn.values(drawn.before);
-  const std::vector<double> now = drawn.shaped(DrawKind::kFractions, 6);
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    ASSERT_EQ(now[i] == given[i], given[i] == 0) << given[i];
-    ASSERT_TRUE(now[i] >= 0 && now[i] <= 9 && std::fabs(now[i] - given[i]) <= 0.5);
-  }
-  for (const Init& init : {Init{Init::Kind::kIntegers, 0, 1}, Init{Init::Kind::kModule, 0, 1}}) {
-    Drawn other(DType::kFp32, init);
-    EXPECT_EQ(other.shaped(DrawKind::kFractions, 6), other.values(other.before)) << "a mask";
-  }
-  int digits = 0;
-  for (const double v : drawn.shaped(DrawKind::kSparse, 3)) {
-    digits += std::fabs(v) > 1e-10 && v * 1024 != std::trunc(v * 1024);
-  }
-  EXPECT_GT(digits, 20) << "or halves would hold them";
 }
 
 TEST(ProbeShapes, SurviveTheJourneyToTheJudge) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/evaluation/label.h"
 #include "core/task/inputs.h"
+#include "measure/judge/probe_rows.h"
 #include "measure/judge/probe_shapes.h"
 
 namespace kernelpro {
@@ -17,16 +18,7 @@ namespace {
 constexpr double kRounded = 0.05;          // larger errors are not a matter of precision
 constexpr std::int64_t kFewElements = 16;  // their common scale may be small by chance
 constexpr double kNoise = 0.25;            // around a constant parameter, over max(1, |constant|)
-constexpr DrawKind kShaped[] = {
-    DrawKind::kTiny,           DrawKind::kHeavy,     DrawKind::kRepeated,
-    DrawKind::kRows,           DrawKind::kTop,       DrawKind::kSparse,
-    DrawKind::kShortSums,      DrawKind::kDimSums,   DrawKind::kLargeParameters,
-    DrawKind::kTinyParameters, DrawKind::kEnds,      DrawKind::kEqual,
-    DrawKind::kRamp,           DrawKind::kConstants, DrawKind::kFewInputs,
-    DrawKind::kFewParameters,  DrawKind::kFractions, DrawKind::kOutliers,
-    DrawKind::kLone,           DrawKind::kFaint,     DrawKind::kSparing,
-    DrawKind::kZeros,          DrawKind::kRuns,      DrawKind::kFewDigits};
-constexpr std::size_t kMostLone = 4;  // tensors
+constexpr std::size_t kMostLone = 4;       // tensors
 
 // Shifts by the mean if it (practically) never changes sign.
 Init centred(const Init& init) {
@@ -91,74 +83,60 @@ void add_label(ProbeVerdict* verdict, Label label, const ProbeFailure& failure) 
                            "): " + failure.what);
 }
 
+// A native task's tensors as it draws them itself; a module draws its own.
+ProbePlan plan_of(DrawKind kind, const Task& task) {
+  ProbePlan plan;
+  plan.kind = kind;
+  if (task.module) return plan;
+  for (const Tensor& tensor : task.tensors) plan.inits.push_back(tensor.init);
+  return plan;
+}
+
+void add_drawn(DrawKind kind, const Task& task, std::vector<ProbePlan>* plans) {
+  ProbePlan plan = plan_of(kind, task);
+  bool changed = task.module.has_value();
+  for (std::size_t i = 0; i < plan.inits.size(); ++i) {
+    const Init& given = task.tensors[i].init;
+    plan.inits[i] = probe_init(task.tensors[i], kind);
+    changed = changed || plan.inits[i].kind != given.kind || plan.inits[i].a != given.a ||
+              plan.inits[i].b != given.b;
+  }
+  if (changed) plans->push_back(std::move(plan));
+}
+
+void add_shaped(DrawKind kind, const Task& task, std::vector<ProbePlan>* plans) {
+  if (!shape_applies(kind, task)) return;
+  if (wants_products(kind) && task.precision != Precision::kFp32) return;
+  ProbePlan plan = plan_of(kind, task);
+  const std::vector<int> all = named_candidates(kind, task);
+  if (all.empty()) plans->push_back(plan);
+  for (std::size_t k = 0; k < std::min(all.size(), kMostLone); ++k) {
+    plan.tensor = all.size() > kMostLone ? -1 : all[k];
+    plans->push_back(plan);
+  }
+}
+
 }  // namespace
 
 std::vector<ProbePlan> plan_probes(const Task& task) {
   std::vector<ProbePlan> plans;
-  for (const DrawKind kind :
-       {DrawKind::kCentred, DrawKind::kScaled, DrawKind::kFilled, DrawKind::kParameters}) {
-    ProbePlan plan;
-    plan.kind = kind;
-    if (task.module) {
-      plans.push_back(std::move(plan));
-      continue;
-    }
-    bool changed = false;
-    for (const Tensor& tensor : task.tensors) {
-      const Init init = probe_init(tensor, kind);
-      changed = changed || init.kind != tensor.init.kind || init.a != tensor.init.a ||
-                init.b != tensor.init.b;
-      plan.inits.push_back(init);
-    }
-    if (changed) plans.push_back(std::move(plan));
-  }
-  for (const DrawKind kind : kShaped) {
-    if (!shape_applies(kind, task)) continue;
-    if (wants_products(kind) && task.precision != Precision::kFp32) continue;
-    ProbePlan plan;
-    plan.kind = kind;
-    for (const Tensor& tensor : task.tensors) plan.inits.push_back(tensor.init);
-    if (task.module) plan.inits.clear();
-    if (const std::vector<int> all = named_candidates(kind, task); !all.empty()) {
-      for (std::size_t k = 0; k < std::min(all.size(), kMostLone); ++k) {
-        plan.tensor = all.size() > kMostLone ? -1 : all[k];
-        plans.push_back(plan);
-      }
-      continue;
-    }
-    plans.push_back(std::move(plan));
+  for (const ProbeRow& row : probe_rows()) {
+    if (row.drawn) add_drawn(row.kind, task, &plans);
+    if (probe_varies(row.kind)) add_shaped(row.kind, task, &plans);
   }
   const bool any = task.module || std::any_of(task.tensors.begin(), task.tensors.end(), leans);
-  if (task.precision == Precision::kFp32 && any) {
-    ProbePlan plan;
-    plan.kind = DrawKind::kLowBits;
-    for (const Tensor& tensor : task.tensors) plan.inits.push_back(tensor.init);
-    if (task.module) plan.inits.clear();
-    plans.push_back(std::move(plan));
-  }
+  if (task.precision == Precision::kFp32 && any) plans.push_back(plan_of(DrawKind::kLowBits, task));
   return plans;
 }
 
 // For large inputs a kernel may have a reason where it does more than multiply: an exponential that
 // vanishes sends a division, and a large angle a sine, down a longer path.
 bool keeps_time(DrawKind kind, bool multiplies) {
-  switch (kind) {
-    case DrawKind::kCentred:
-    case DrawKind::kLowBits:
-    case DrawKind::kFractions:
-    case DrawKind::kTiny:
-      return true;
-    case DrawKind::kScaled:
-      return multiplies;
-    default:
-      return false;
-  }
+  const ProbeTimes times = probe_row(kind).times;
+  return times == ProbeTimes::kSame || (times == ProbeTimes::kSameIfProducts && multiplies);
 }
 
-bool changes_parameters(DrawKind kind) {
-  return kind == DrawKind::kParameters || kind == DrawKind::kLargeParameters ||
-         kind == DrawKind::kTinyParameters || kind == DrawKind::kFewParameters;
-}
+bool changes_parameters(DrawKind kind) { return probe_row(kind).changes_parameters; }
 
 std::vector<std::size_t> choose_probes(const std::vector<char>& resident, int most,
                                        std::uint64_t random) {
@@ -181,53 +159,20 @@ std::vector<std::size_t> choose_probes(const std::vector<char>& resident, int mo
   return chosen;
 }
 
-namespace {
-
-int class_of(DrawKind kind) {
-  switch (kind) {
-    case DrawKind::kSparse:
-    case DrawKind::kShortSums:
-    case DrawKind::kDimSums:
-    case DrawKind::kFaint:
-      return 0;
-    case DrawKind::kSparing:
-      return 1;
-    case DrawKind::kParameters:
-    case DrawKind::kLargeParameters:
-    case DrawKind::kTinyParameters:
-      return 2;
-    case DrawKind::kFewInputs:
-    case DrawKind::kOutliers:
-      return 3;
-    case DrawKind::kScaled:
-    case DrawKind::kTiny:
-      return 4;
-    case DrawKind::kLone:
-      return 5;
-    case DrawKind::kFewParameters:  // who looks at some of them leaves out all
-      return 6;
-    default:
-      return 7;
-  }
-}
-
-}  // namespace
-
 std::size_t put_telling_first(const std::vector<ProbePlan>& plans,
                               std::vector<std::size_t>* order) {
   // Constant parameters, ones and zeros, tempt most.
   std::stable_partition(order->begin(), order->end(),
                         [&](std::size_t i) { return plans[i].kind == DrawKind::kParameters; });
   std::vector<std::size_t> first, rest;
-  std::set<int> seen;
+  std::set<ProbeRank> seen;
   for (const std::size_t i : *order) {
-    const bool each = plans[i].kind == DrawKind::kLone || plans[i].kind == DrawKind::kRuns ||
-                      wants_products(plans[i].kind);
-    const bool unseen = seen.insert(class_of(plans[i].kind)).second;
-    (each || unseen ? first : rest).push_back(i);
+    const ProbeRow& row = probe_row(plans[i].kind);
+    const bool unseen = seen.insert(row.rank).second;
+    (row.each || unseen ? first : rest).push_back(i);
   }
   std::stable_sort(first.begin(), first.end(), [&](std::size_t a, std::size_t b) {
-    return class_of(plans[a].kind) < class_of(plans[b].kind);
+    return probe_row(plans[a].kind).rank < probe_row(plans[b].kind).rank;
   });
   const std::size_t telling = first.size();
   first.insert(first.end(), rest.begin(), rest.end());
@@ -235,70 +180,7 @@ std::size_t put_telling_first(const std::vector<ProbePlan>& plans,
   return telling;
 }
 
-std::string probe_words(DrawKind kind) {
-  switch (kind) {
-    case DrawKind::kCentred:
-      return "on inputs centred on zero";
-    case DrawKind::kScaled:
-      return "on larger inputs";
-    case DrawKind::kFilled:
-      return "on inputs with values in rows or columns that are otherwise zero";
-    case DrawKind::kParameters:
-      return "with other parameters";
-    case DrawKind::kLowBits:
-      return "on inputs whose last digits round one way";
-    case DrawKind::kTiny:
-      return "on smaller inputs";
-    case DrawKind::kHeavy:
-      return "on heavy-tailed inputs";
-    case DrawKind::kRepeated:
-      return "on inputs with repeated values";
-    case DrawKind::kRows:
-      return "on inputs whose rows and channels differ in size";
-    case DrawKind::kTop:
-      return "on rows full of near-maximum values";
-    case DrawKind::kSparse:
-      return "on sparse inputs";
-    case DrawKind::kShortSums:
-      return "on inputs with few products that matter";
-    case DrawKind::kDimSums:
-      return "on inputs with few products that matter much";
-    case DrawKind::kLargeParameters:
-      return "with larger parameters";
-    case DrawKind::kTinyParameters:
-      return "with smaller parameters";
-    case DrawKind::kEnds:
-      return "on integers at both ends of their range";
-    case DrawKind::kEqual:
-      return "on equal integers";
-    case DrawKind::kZeros:
-      return "on inputs of which half are zero";
-    case DrawKind::kRuns:
-      return "on integers in runs of equal ones";
-    case DrawKind::kFewDigits:
-      return "on whole numbers of which a few get digits";
-    case DrawKind::kRamp:
-      return "on sorted or distinct integers";
-    case DrawKind::kConstants:
-      return "on constant inputs that differ";
-    case DrawKind::kFewInputs:
-      return "on inputs of which a few differ";
-    case DrawKind::kFewParameters:
-      return "with a few other parameters";
-    case DrawKind::kFractions:
-      return "on inputs that are no whole numbers";
-    case DrawKind::kOutliers:
-      return "on inputs with outliers in their rows";
-    case DrawKind::kLone:
-      return "on inputs of which one is much larger";
-    case DrawKind::kSparing:
-      return "on inputs of which few elements count";
-    case DrawKind::kFaint:
-      return "on inputs of which one is too small to hide others";
-    default:
-      return "on the task's own inputs";
-  }
-}
+std::string probe_words(DrawKind kind) { return std::string(probe_row(kind).words); }
 
 double largest_value(DType dtype) {
   switch (dtype) {
@@ -336,14 +218,6 @@ ProbeFailure probe_failure(DrawKind kind, const std::string& case_name, const Ou
 
 namespace {
 
-constexpr DrawKind kTelling[] = {DrawKind::kCentred, DrawKind::kLowBits, DrawKind::kSparse,
-                                 DrawKind::kShortSums, DrawKind::kDimSums};
-
-template <std::size_t N>
-bool among(const DrawKind (&kinds)[N], DrawKind kind) {
-  return std::find(std::begin(kinds), std::end(kinds), kind) != std::end(kinds);
-}
-
 void note(const Imprecision& found, ProbeVerdict* verdict) {
   switch (found.kind) {
     case Imprecision::Kind::kRejected:
@@ -379,7 +253,7 @@ ProbeVerdict judge_probes(Precision precision, const std::vector<ProbeFailure>& 
     }
   }
   for (const ProbeFailure& failure : failures) {
-    const bool telling = among(kTelling, failure.kind);
+    const bool telling = probe_row(failure.kind).shows_rounding;
     const bool rounded = telling && failure.dtype == DType::kFp32 && failure.tolerance > 0 &&
                          failure.error > failure.tolerance && failure.error < kRounded &&
                          failure.elements >= kFewElements;

@@ -40,7 +40,7 @@ struct ReferenceSettings {
 //   parameters:  floating parameters that are constant (all ones, all zeros) get noise added;
 //   kernelbench: exactly KernelBench's tensors for trial `seed` (drawn on the CPU, cast, moved).
 // For the others the module draws as given, and the caller changes the values (measure/judge/
-// probes.h):
+// probes.h; a row for each kind is in measure/judge/probe_rows.cc):
 //   lowbits:     the last digits of fp32 inputs all round one way;
 //   tiny, heavy, repeated, rows, top: floating inputs get small, heavy-tailed, repeated values,
 //   rows
@@ -67,6 +67,7 @@ enum class DrawKind {
   kGiven,
   kCentred,
   kScaled,
+  kFilled,
   kParameters,
   kKernelBench,
   kLowBits,
@@ -76,6 +77,8 @@ enum class DrawKind {
   kRows,
   kTop,
   kSparse,
+  kShortSums,
+  kDimSums,
   kLargeParameters,
   kTinyParameters,
   kEnds,
@@ -85,16 +88,14 @@ enum class DrawKind {
   kFewInputs,
   kFewParameters,
   kFractions,
-  kFilled,
   kOutliers,
   kLone,
-  kShortSums,
-  kDimSums,
   kFaint,
   kSparing,
   kZeros,
   kRuns,
-  kFewDigits
+  kFewDigits,
+  kKinds  // no kind: how many there are
 };
 
 // Arithmetic in which the module computes expected results:
