@@ -20,15 +20,16 @@ puts kernels into reply/. A parent is the first correct first kernel, by name, t
 of its ceiling. Each candidate of a step is timed in turn with its parent; a failed one counts as 1x,
 since a search would keep the parent. `parents` and `judge` leave out what is there already. `table` gives for each arm the geometric mean of the parents'
 better candidate (not below 1x), and for two arms the ratio over the parents that both have, with a
-percentile bootstrap interval.
+percentile bootstrap interval; --without PARENT... leaves some out.
 
 starts.tar.xz has the runs that `begin` made of 36 tasks on an H200 (levels 1 and 2, 18 of each, seed
 1; several at a time, so their times are rough). first.tar.xz has two first kernels for each of 30 of
 them (not for six elementwise ones, where nothing is left to win), by a language model, a fresh one for
 each task, from the request alone. step.tar.xz has the 24 parents among them, the run of each with what
-was observed of it, and the candidates of three arms, two each, by a fresh writer for each parent and
-arm. `recall` puts both, and the rows in results/, into DIR: `judge` goes on with what is not judged
-(with `--extra=--no-probes` in about half of the time).
+was observed of it, and the candidates of four arms, two each, by a fresh writer for each parent and
+arm; of the fourth, `mended`, with the requests. `recall` puts both, and the rows in results/, into DIR:
+`judge` goes on with what is not judged (with `--extra=--no-probes` in about half of the time), and
+`again` asks once more, with the diagnosis of the tools as they are now.
 """
 
 import argparse
@@ -218,7 +219,8 @@ def recall(options):
             if not member.isfile() or not os.path.isdir(folder):
                 continue
             arm, _, kernel = path.partition("/")
-            to = (os.path.join(options.folder, "requests", name, arm, "reply", kernel) if kernel
+            reply = ("reply",) if kernel.endswith(".cu") else ()  # else the request's own text
+            to = (os.path.join(options.folder, "requests", name, arm, *reply, kernel) if kernel
                   else os.path.join(folder, "step.jsonl" if path == "run.jsonl" else path))
             os.makedirs(os.path.dirname(to), exist_ok=True)
             with open(to, "wb") as file:
@@ -358,7 +360,7 @@ def gain(row):
 
 def table(options):
     with open(options.rows, encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
+        rows = [row for row in map(json.loads, file) if row["parent"] not in options.without]
     best = {}  # arm -> parent -> gain of the better candidate
     print("| arm | parents | candidates | correct | clearly faster | geometric mean of the better | 95 % interval | "
           "best |\n|---|---|---|---|---|---|---|---|")
@@ -385,12 +387,13 @@ def table(options):
                   f"{counts[0]}, {counts[1]}, {counts[2]} |")
     answers = {}
     for row in rows:
-        if row["answers"]:
-            answers.setdefault(row["answers"].split(",")[0].strip("` "), []).append(row)
-    print("\n| finding that was followed | candidates | correct | geometric mean of the correct |\n|---|---|---|---|")
-    for tool, those in sorted(answers.items(), key=lambda item: (-len(item[1]), item[0])):
+        if row["answers"] and row["arm"] not in ("none", "raw"):
+            tool = row["answers"].split(",")[0].strip("` ")
+            answers.setdefault((row["arm"], tool), []).append(row)
+    print("\n| arm | finding that was followed | candidates | correct | geometric mean of the correct |\n|---|---|---|---|---|")
+    for (arm, tool), those in sorted(answers.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1])):
         right = [gain(row) for row in those if row["outcome"] == "correct"]
-        print(f"| {tool} | {len(those)} | {len(right)} | {f'{geometric(right):.3f}x' if right else '-'} |")
+        print(f"| {arm} | {tool} | {len(those)} | {len(right)} | {f'{geometric(right):.3f}x' if right else '-'} |")
 
 
 def main():
@@ -400,6 +403,7 @@ def main():
         verb = verbs.add_parser(name)
         if name == "table":
             verb.add_argument("rows")
+            verb.add_argument("--without", nargs="*", default=[], help="parents")
             continue
         if name != "draw":
             verb.add_argument("folder")
