@@ -12,6 +12,7 @@
     bench/ablation/ablation.py again DIR mended                                  # an arm of today's tools
     bench/ablation/ablation.py judge DIR --output results/ablation.jsonl         # GPU: candidates against their parents
     bench/ablation/ablation.py table results/ablation.jsonl
+    bench/ablation/ablation.py promised DIR mended                               # and what came of it
 
 `draw` leaves out degenerate tasks (src/suite/degenerate.csv, bench/kernelbench/eager.csv) and those of
 results/kernelbench, and takes the first --count of each level in the order of the SHA-256 of
@@ -396,10 +397,34 @@ def table(options):
         print(f"| {arm} | {tool} | {len(those)} | {len(right)} | {f'{geometric(right):.3f}x' if right else '-'} |")
 
 
+def promised(options):
+    """What findings promised in the requests of an arm, and what the candidates that follow them brought."""
+    with open(options.rows, encoding="utf-8") as file:
+        rows = [row for row in map(json.loads, file) if row["arm"] == options.arm and row["outcome"] == "correct"]
+    tools = {}
+    for row in rows:
+        path = os.path.join(options.folder, "requests", row["parent"], options.arm, "prompt.md")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for tool, likely, most in re.findall(r"^\d+\. \*\*([\w-]+)\*\* \([^;]*; likely ([\d.]+)x, at most ([\d.]+)x", text, re.M):
+            if tool in row["answers"]:
+                tools.setdefault(tool, []).append((row["parent"], gain(row), float(likely), float(most)))
+                break
+    print("| finding | candidates | promised, likely | brought | within 1.5x of the likely gain | at most the upper gain |\n"
+          "|---|---|---|---|---|---|")
+    every = [each for those in tools.values() for each in those]
+    for tool, those in sorted(tools.items(), key=lambda item: -len(item[1])) + [("all", every)]:
+        near = sum(1 / 1.5 <= got / likely <= 1.5 for _, got, likely, _ in those)
+        print(f"| {tool} | {len(those)} | {geometric([l for _, _, l, _ in those]):.2f}x | "
+              f"{geometric([g for _, g, _, _ in those]):.2f}x | {near} | "
+              f"{sum(got <= 1.02 * most for _, got, _, most in those)} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("draw", "begin", "restore", "recall", "ask", "again", "parents", "judge", "table"):
+    for name in ("draw", "begin", "restore", "recall", "ask", "again", "parents", "judge", "table",
+                 "promised"):
         verb = verbs.add_parser(name)
         if name == "table":
             verb.add_argument("rows")
@@ -419,9 +444,9 @@ def main():
             verb.add_argument("--seed", type=int, default=1)
         if name == "ask":
             verb.add_argument("stage", choices=("first", "step"))
-        if name == "again":
+        if name in ("again", "promised"):
             verb.add_argument("arm")
-        if name == "recall":
+        if name in ("recall", "promised"):
             verb.add_argument("--rows", default=os.path.join(ROOT, "results/ablation.jsonl"))
         if name == "judge":
             verb.add_argument("--output", default=os.path.join(ROOT, "results/ablation.jsonl"))
@@ -432,7 +457,7 @@ def main():
             print(name, os.path.basename(path))
         return
     {"begin": begin, "restore": restore, "recall": recall, "ask": ask, "again": again, "parents": parents,
-     "judge": judge, "table": table}[options.verb](options)
+     "judge": judge, "table": table, "promised": promised}[options.verb](options)
 
 
 if __name__ == "__main__":
