@@ -140,7 +140,7 @@ std::string account_table(const Diagnosis& diagnosis, const DiagnosisStyle& styl
         (kernel.kernel.empty() ? std::string("time") : short_kernel_name(one_line(kernel.kernel))) +
         (kernel.launched_by.empty() ? "" : ", launched by " + one_line(kernel.launched_by)) +
         ":\n" + account_rows(kernel.parts, account.us, 4, style);
-    if (!kernel.mix.empty()) text += wrapped("hot loop: " + mix_words(kernel), style.width, 4);
+    if (!kernel.mix.empty()) text += wrapped(mix_words(kernel), style.width, 4);
     if (kernel.places.empty() || diagnosis.fraction_of_ceiling >= kAtCeiling) continue;
     text += "  costliest places, by " +
             std::string(kernel.places_level == Level::kCounters ? "samples"

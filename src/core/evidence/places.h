@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/evidence/stall.h"
+#include "core/evidence/work_kind.h"
 
 namespace kernelpro {
 
@@ -96,7 +97,10 @@ struct Places {
   double samples = 0;              // 0 when estimated
   std::vector<StallShare> stalls;  // of the whole kernel, the largest first; add up to 1
   std::vector<Place> places;       // the largest exposed share first; at most kMostPlaces
-  double single_producer = 0;      // share of the waits for a producer that have exactly one
+  // Of the samples in which a warp issued: what its instruction did, the largest first; they add up
+  // to 1. Empty when estimated.
+  std::vector<WorkShare> issued;
+  double single_producer = 0;  // share of the waits for a producer that have exactly one
 };
 inline constexpr int kMostPlaces = 24;
 

@@ -125,6 +125,28 @@ std::optional<Place> place_from_json(const Plain& json) {
 
 }  // namespace
 
+namespace {
+
+Json issued_to_json(const std::vector<WorkShare>& issued) {
+  Json json = Json::array();
+  for (const WorkShare& each : issued) {
+    json.push_back({{"kind", work_row(each.kind).name}, {"share", each.share}});
+  }
+  return json;
+}
+
+std::vector<WorkShare> issued_from_json(const Plain& json) {
+  std::vector<WorkShare> issued;
+  for (const Plain& each : json) {
+    if (issued.size() == kWorkKinds) break;
+    const auto kind = each.is_object() ? work_from_name(text(each, "kind")) : std::nullopt;
+    if (kind) issued.push_back({*kind, part(each, "share")});
+  }
+  return issued;
+}
+
+}  // namespace
+
 Json places_to_json(const Places& places) {
   Json stalls = Json::array();
   for (const StallShare& each : places.stalls) {
@@ -143,11 +165,13 @@ Json places_to_json(const Places& places) {
                     {"exposed", place.exposed},
                     {"producers", std::move(producers)}});
   }
-  return {{"basis", kBases[static_cast<std::size_t>(places.basis)]},
-          {"samples", places.samples},
-          {"single_producer", places.single_producer},
-          {"stalls", std::move(stalls)},
-          {"places", std::move(list)}};
+  Json json = {{"basis", kBases[static_cast<std::size_t>(places.basis)]},
+               {"samples", places.samples},
+               {"single_producer", places.single_producer},
+               {"stalls", std::move(stalls)},
+               {"places", std::move(list)}};
+  if (!places.issued.empty()) json["issued"] = issued_to_json(places.issued);
+  return json;
 }
 
 std::optional<Places> places_from_json(const Plain& json) {
@@ -163,6 +187,7 @@ std::optional<Places> places_from_json(const Plain& json) {
     const double share = part(item, "share");
     places.stalls.push_back({*stall, share, std::min(share, part(item, "exposed"))});
   }
+  places.issued = issued_from_json(array(json, "issued"));
   for (const Plain& item : array(json, "places")) {
     if (places.places.size() == kMostPlaces) break;
     if (std::optional<Place> place = place_from_json(item)) {

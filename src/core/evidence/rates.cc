@@ -84,6 +84,16 @@ Floors floors(const Task& task, const Case& c, const Ceilings& ceilings) {
       {ceilings.copy_bytes_per_s, ceilings.fma_flops_per_s, matmul_rate(task, ceilings)});
 }
 
+double floor_in_parts_us(const Task& task, const Case& c, const Ceilings& ceilings) {
+  const bool strict = task.precision == Precision::kFp32 && !has_half_inputs(task);
+  const double rate = ceilings.tensor_flops_per_s / kFewestProducts;
+  if (!strict || rate <= ceilings.fma_flops_per_s) return 0;
+  const double us = floors_of({0, task_flops(task, c), task_matmul_flops(task, c)},
+                              {ceilings.copy_bytes_per_s, ceilings.fma_flops_per_s, rate})
+                        .compute_us;
+  return us < floors(task, c, ceilings).compute_us ? us : 0;
+}
+
 void set_ceilings(const Machine& machine, Evidence* evidence) {
   const Ceilings& ceilings = machine.ceilings;
   evidence->forget(Family::kCeilings);

@@ -44,6 +44,9 @@ struct Floors {
 };
 Floors floors(const Evidence& evidence);
 Floors floors(const Task& task, const Case& c, const Ceilings& ceilings);
+// The compute floor with products of fp32 operands in two fp16 parts on matrix units; 0: unknown,
+// or no less than Floors::compute_us.
+double floor_in_parts_us(const Task& task, const Case& c, const Ceilings& ceilings);
 
 // Evidence of a candidate holds what was observed of it. The machine's ceilings, which may be
 // measured again, stay with the machine; whoever diagnoses or shows the evidence puts them in:

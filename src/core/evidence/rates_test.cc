@@ -41,6 +41,38 @@ TEST(Floors, AreThoseOfTheTaskAndOfItsEvidence) {
   EXPECT_DOUBLE_EQ(floors(e).compute_us, 1.25);
 }
 
+TEST(Floors, InPartsWhereTheContractIsStrict) {
+  Task task = vector_task();
+  Ceilings ceilings;
+  ceilings.copy_bytes_per_s = 8e9;
+  ceilings.fma_flops_per_s = 1e9;
+  ceilings.tensor_flops_per_s = 24e9;
+  EXPECT_EQ(floor_in_parts_us(task, task.cases[0], ceilings), 0) << "TF32 is allowed";
+  task.precision = Precision::kFp32;
+  EXPECT_DOUBLE_EQ(floor_in_parts_us(task, task.cases[0], ceilings), 3);  // 2, and 8 at 8e9
+  ceilings.tensor_flops_per_s = 2e9;
+  EXPECT_EQ(floor_in_parts_us(task, task.cases[0], ceilings), 0) << "no faster than multiply-adds";
+}
+
+// What a candidate may reach depends on the unit that it uses.
+TEST(Floors, OfACandidateInParts) {
+  Evidence e;
+  e.set("task.compulsory_bytes", 8000, "task");
+  e.set("task.flops", 8000, "task");
+  e.set("task.matmul_flops", 8000, "task");
+  e.set("ceiling.fma_rate", 1e9, "ceilings");
+  e.set("ceiling.tensor_rate", 24e9, "ceilings");
+  EXPECT_DOUBLE_EQ(matmul_rate(e), 1e9);
+  KernelEvidence& kernel = e.kernels.emplace_back();
+  kernel.facts.set("sass.hgmma", 12, "nvdisasm");
+  EXPECT_TRUE(multiplies_in_parts(e));
+  EXPECT_DOUBLE_EQ(matmul_rate(e), 8e9);
+  EXPECT_DOUBLE_EQ(floors(e).compute_us, 1);
+  e.set("task.half_inputs", 1, "task");
+  EXPECT_FALSE(multiplies_in_parts(e));
+  EXPECT_DOUBLE_EQ(matmul_rate(e), 24e9);
+}
+
 TEST(Floors, AreUnknownWithoutTheirCeiling) {
   const Task task = vector_task();
   Ceilings ceilings;

@@ -16,6 +16,7 @@
 #include "core/evidence/operators.h"
 #include "core/evidence/places.h"
 #include "core/evidence/stall.h"
+#include "core/evidence/work_kind.h"
 
 namespace kernelpro {
 
@@ -95,13 +96,6 @@ struct OperatorCost {
 };
 inline constexpr std::size_t kMostOperatorCosts = 8;
 
-// Of the instructions of a kernel's hot loops. Kinds overlap a little: unpacking halves is integer
-// arithmetic too.
-struct InstructionShare {
-  std::string what;  // "copies between registers"
-  double share = 0;
-};
-
 struct KernelAccount {
   std::string kernel;              // demangled; "": the call's only kernel
   std::string launched_by;         // the operator of a PyTorch module, in words; "": unknown
@@ -110,8 +104,10 @@ struct KernelAccount {
   std::vector<HiddenWait> hidden;
   std::vector<CostlyPlace> places;  // the costliest first, at most kCostliest
   Level places_level = Level::kStatic;
-  double hot_instructions = 0;        // of one pass of the hot loops; 0: unknown
-  std::vector<InstructionShare> mix;  // the largest first, from kLeastMix on
+  // Of the instructions that it issues, by samples; without any, of those of its hot loops, where
+  // kinds overlap a little. The largest first, from kLeastMix on.
+  std::vector<WorkShare> mix;
+  double hot_instructions = 0;  // of one pass of the hot loops; 0: the mix is by samples
   // Of the cycles with a resident warp: the fraction in which a scheduler issued. 0: unknown.
   double issuing = 0;
   // Of a warp's resident cycles: the fraction in which it issued. 0: unknown.
@@ -139,7 +135,8 @@ struct Account {
 std::string account_to_json(const Account& account);
 std::optional<Account> account_from_json(const std::string& json);
 
-// "761 instructions: 41 % copies between registers, 21 % fp32 arithmetic"; "" if unknown.
+// "by samples, it issues 41 % copies between registers, 21 % fp32 arithmetic", or "its hot loop has
+// 761 instructions: 41 % ..."; "" if unknown.
 std::string mix_words(const KernelAccount& kernel);
 
 // For a writer of kernels: Markdown, at most some 12 lines; "" without an account. Parts below 1.5

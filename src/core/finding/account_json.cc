@@ -64,10 +64,10 @@ Json kernel_json(const KernelAccount& kernel) {
   }
   if (!kernel.mix.empty()) {
     Json mix = Json::array();
-    for (const InstructionShare& each : kernel.mix) {
-      mix.push_back({{"what", each.what}, {"share", each.share}});
+    for (const WorkShare& each : kernel.mix) {
+      mix.push_back({{"kind", work_row(each.kind).name}, {"share", each.share}});
     }
-    json["hot_instructions"] = kernel.hot_instructions;
+    if (kernel.hot_instructions > 0) json["hot_instructions"] = kernel.hot_instructions;
     json["mix"] = std::move(mix);
   }
   if (kernel.issuing > 0) json["issuing"] = kernel.issuing;
@@ -93,7 +93,8 @@ KernelAccount read_kernel(const Json& json) {
   kernel.hot_instructions = r.real("hot_instructions");
   for (const Json& item : r.array("mix")) {
     const JsonReader each(item);
-    kernel.mix.push_back({each.text("what"), each.real("share")});
+    const auto kind = work_from_name(each.text("kind"));
+    if (kind) kernel.mix.push_back({*kind, each.real("share")});
   }
   kernel.issuing = r.real("issuing");
   kernel.warp_issuing = r.real("warp_issuing");

@@ -81,17 +81,13 @@ std::string place_text(const CostlyPlace& place, std::size_t position) {
   return text + ".\n";
 }
 
-// " of `conv`"; "" for the call's only kernel.
-std::string of_kernel(const KernelAccount& kernel) {
-  return kernel.kernel.empty() ? "" : " of `" + one_line(short_kernel_name(kernel.kernel)) + "`";
-}
-
 std::string places_text(const KernelAccount& kernel) {
   const auto worth = static_cast<std::size_t>(
       std::count_if(kernel.places.begin(), kernel.places.end(),
                     [](const CostlyPlace& place) { return place.gain >= kWorthNaming; }));
   if (worth == 0) return "";
-  std::string text = "- costliest places" + of_kernel(kernel);
+  std::string text = "- costliest places";
+  if (!kernel.kernel.empty()) text += " of `" + one_line(short_kernel_name(kernel.kernel)) + "`";
   text += kernel.places_level == Level::kCounters ? ":\n" : ", estimated from machine code:\n";
   for (std::size_t i = 0; i < worth; ++i) {
     text += place_text(kernel.places[i], i + 1);
@@ -133,11 +129,14 @@ std::string place_cause(const CostlyPlace& place) {
 
 std::string mix_words(const KernelAccount& kernel) {
   std::string text;
-  for (const InstructionShare& each : kernel.mix) {
-    text += (text.empty() ? number(kernel.hot_instructions) + " instructions: " : ", ") +
-            share_text(each.share, 1) + " " + one_line(each.what);
+  for (const WorkShare& each : kernel.mix) {
+    text += (text.empty() ? "" : ", ") + share_text(each.share, 1) + " " +
+            std::string(work_row(each.kind).words);
   }
-  return text;
+  if (text.empty()) return "";
+  return kernel.hot_instructions > 0
+             ? "its hot loop has " + number(kernel.hot_instructions) + " instructions: " + text
+             : "by samples, it issues " + text;
 }
 
 std::string account_to_text(const Account& account, bool at_ceiling) {
@@ -156,9 +155,10 @@ std::string account_to_text(const Account& account, bool at_ceiling) {
   text += operators_text(account);
   if (at_ceiling) return text;
   if (!account.kernels.empty()) {
-    const std::string mix = mix_words(account.kernels.front());
-    if (!mix.empty())
-      text += "- the hot loop" + of_kernel(account.kernels.front()) + " has " + mix + "\n";
+    const KernelAccount& longest = account.kernels.front();
+    const std::string mix = mix_words(longest);
+    const std::string name = one_line(short_kernel_name(longest.kernel));
+    if (!mix.empty()) text += "- " + (name.empty() ? "" : "`" + name + "`: ") + mix + "\n";
   }
   // Where kernels share the time, the longest one's places; the others' are in the report.
   for (const KernelAccount& kernel : account.kernels) {

@@ -10,6 +10,7 @@
 #include "base/process/subprocess.h"
 #include "core/evidence/metrics.h"
 #include "core/evidence/rates.h"
+#include "core/plan/cuda_tools.h"
 #include "profile/code/disassemble.h"
 
 namespace kernelpro {
@@ -154,6 +155,49 @@ TEST(Collect, ACapturedModuleHasKernelsAndOperators) {
   const Evidence host = collect_evidence(task, task.cases[0], machine(), binary, correct(100));
   EXPECT_TRUE(host.kernels.empty());
   EXPECT_NE(why_missing(host, "plan.kernels"), nullptr);
+}
+
+// The code of a captured module lies in several images, of which each holds one of its kernels.
+TEST(Collect, ACapturedModuleHasTheCodeOfItsImages) {
+  const std::string nvcc = find_cuda_tool("nvcc");
+  if (nvcc.empty()) GTEST_SKIP() << "no nvcc here";
+  TempDir dir;
+  CallFacts call;
+  for (const char* function : {"twice", "thrice"}) {
+    const std::string source = join(dir.path(), std::string(function) + ".cu");
+    ASSERT_TRUE(
+        write_file(source, "extern \"C\" __global__ void " + std::string(function) +
+                               "(float* x) { __shared__ float s[64]; s[threadIdx.x] = x[0]; "
+                               "__syncthreads(); x[threadIdx.x] = 2 * s[63]; }\n"));
+    const std::string image = join(dir.path(), std::string(function) + ".cubin");
+    Command command;
+    command.argv = {nvcc, "-cubin", "-arch=sm_90a", "-o", image, source};
+    command.limits.wall_seconds = 120;
+    const Result<Exit> done = run(command);
+    ASSERT_TRUE(done && done->ok()) << (done ? done->output : done.error().text());
+    PlanNode& node = call.plan.nodes.emplace_back();
+    node.kind = PlanNode::Kind::kKernel;
+    node.function = function;
+    node.image = static_cast<int>(call.images.size());
+    node.grid = {4, 1, 1};
+    node.block = {64, 1, 1};
+    call.images.push_back(image);
+  }
+  call.plan.edges = {{0, 1, 0, 0, 0}};
+  Binary binary;
+  binary.form = Binary::Form::kModule;
+  binary.module = "model.py";
+  const Task task = vector_task(DType::kFp32);
+  const Evidence e = collect_evidence(task, task.cases[0], machine(), binary, correct(100), call);
+  ASSERT_EQ(e.kernels.size(), 2u);
+  const bool disassembles =
+      !find_cuda_tool("nvdisasm").empty() || !find_cuda_tool("cuobjdump").empty();
+  for (const KernelEvidence& kernel : e.kernels) {
+    EXPECT_GT(kernel.facts.get("launch__registers_per_thread").value_or(0), 0) << kernel.name;
+    EXPECT_EQ(kernel.facts.get("ptxas.shared_bytes").value_or(0), 256) << kernel.name;
+    EXPECT_FALSE(kernel.facts.get("ptxas.spill_store_bytes")) << "unknown, of a library's code";
+    EXPECT_EQ(kernel.facts.get("sass.instructions").value_or(0) > 0, disassembles);
+  }
 }
 
 TEST(Collect, SaysWhatIsMissingAndWhatToDo) {

@@ -2,6 +2,7 @@
 #include "profile/places/places.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/text.h"
 #include "profile/places/blame.h"
 #include "profile/places/estimate.h"
+#include "profile/sass/work.h"
 
 namespace kernelpro {
 
@@ -67,6 +69,7 @@ class Merger {
                      [](const StallShare& a, const StallShare& b) { return a.share > b.share; });
     for (const WaitAt& wait : waits_) weigh(wait);
     blame_all();
+    places.issued = issued();
     places.single_producer = waited_ > 0 ? single_ / waited_ : 0;
     for (auto& [key, group] : groups_) group.place.share /= all, group.place.exposed /= all;
     places.places = chosen();
@@ -127,6 +130,23 @@ class Merger {
     if (cause != StallCause::kNone && cause != StallCause::kOthers) {
       load_.waited[slot(wait.instruction)] += wait.exposed > 0 ? wait.exposed : 1e-3 * wait.all;
     }
+  }
+
+  std::vector<WorkShare> issued() const {
+    std::array<double, kWorkKinds> by_kind{};
+    double all = 0;
+    for (std::size_t k = 0; k < f_.code.size(); ++k) {
+      by_kind[static_cast<std::size_t>(kind_of_work(f_.code[k]))] += load_.issued[k];
+      all += load_.issued[k];
+    }
+    std::vector<WorkShare> shares;
+    for (int kind = 0; kind < kWorkKinds; ++kind) {
+      const double weight = by_kind[slot(kind)];
+      if (weight > 0) shares.push_back({static_cast<WorkKind>(kind), weight / all});
+    }
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const WorkShare& a, const WorkShare& b) { return a.share > b.share; });
+    return shares;
   }
 
   void blame_all() {
@@ -381,6 +401,7 @@ Places estimated_places(const SassFunction& kernel, const Evidence& facts, const
   expose(facts, &waits, &stalls);
   Places places = Merger(kernel, hot, std::move(waits), text).merge(std::move(stalls));
   places.basis = Places::Basis::kEstimated;
+  places.issued.clear();
   return places;
 }
 

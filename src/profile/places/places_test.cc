@@ -69,6 +69,9 @@ void expect_sound(const Places& places, const std::string& name) {
     EXPECT_FALSE(place.at.instruction.empty()) << name;
   }
   EXPECT_LE(placed, 1 + 1e-9) << name;
+  double issued = 0;
+  for (const WorkShare& each : places.issued) issued += each.share;
+  EXPECT_NEAR(issued, places.issued.empty() ? 0 : 1, 1e-9) << name;
   EXPECT_GE(places.single_producer, 0) << name;
   EXPECT_LE(places.single_producer, 1 + 1e-9) << name;
 }
@@ -93,6 +96,20 @@ TEST(Places, AreEstimatedForEveryKernel) {
     }
   }
   EXPECT_GT(kernels, 100);
+}
+
+TEST(Places, SayWhatAKernelIssues) {
+  const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
+  const SassFunction& f = kernels.at("pointer_chase");
+  KernelSamples samples;
+  const int load = find_root(f, "LDG");
+  samples.pcs = {{static_cast<int>(f.code[static_cast<std::size_t>(load)].address),
+                  {{Stall::kSelected, 30, 0}, {Stall::kLongScoreboard, 900, 900}}},
+                 {static_cast<int>(f.code[0].address), {{Stall::kSelected, 10, 0}}}};
+  const Places places = sampled_places(f, samples, {});
+  ASSERT_FALSE(places.issued.empty());
+  EXPECT_EQ(places.issued[0].kind, WorkKind::kGlobal);
+  EXPECT_DOUBLE_EQ(places.issued[0].share, 0.75);
 }
 
 TEST(Places, AUseIsBlamedOnTheLoadThatItWaitsFor) {

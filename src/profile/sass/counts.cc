@@ -6,6 +6,7 @@
 #include "profile/sass/opcodes.h"
 #include "profile/sass/operands.h"
 #include "profile/sass/patterns.h"
+#include "profile/sass/work.h"
 
 namespace kernelpro {
 
@@ -31,20 +32,8 @@ bool is_integer(I i) {
   return !(i.root == "IMAD" && i.has("MOV"));
 }
 
-bool is_move(I i) {
-  if (i.root == "IMAD" && i.has("MOV")) return true;
-  if (i.op == Op::kHalf) return contains(i.operands, "-RZ, RZ");
-  if (i.root == "CS2R") return contains(i.operands, "SRZ");
-  return i.op == Op::kMove;
-}
-
 // Carries are ".X"; both read or write the upper half of a pair.
 bool is_wide_integer(I i) { return is_integer(i) && (i.has("WIDE") || i.has("X") || i.has("64")); }
-
-bool is_select(I i) {
-  return i.op == Op::kSelect || contains(i.root, "ISETP") || contains(i.root, "MNMX") ||
-         i.root == "SEL" || i.root == "USEL";
-}
 
 bool is_returning_atomic(I i) {
   if (i.op != Op::kGlobalAtomic || i.root.starts_with("RED")) return false;

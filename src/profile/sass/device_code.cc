@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
+#include "base/files.h"
 #include "core/evidence/metrics.h"
 #include "core/machine/architecture.h"
 #include "core/plan/kernel_name.h"
+#include "profile/code/cubin.h"
 #include "profile/code/disassemble.h"
 #include "profile/sass/occupancy.h"
 #include "profile/sass/sass.h"
@@ -29,13 +32,12 @@ void put(Evidence* e, const std::string& name, double value, const std::string& 
 void add_ptxas(const KernelResources& r, Evidence* e) {
   put(e, "launch__registers_per_thread", r.registers, "ptxas");
   put(e, "ptxas.stack_bytes", r.stack_bytes, "ptxas");
-  put(e, "ptxas.spill_store_bytes", r.spill_store_bytes, "ptxas");
-  put(e, "ptxas.spill_load_bytes", r.spill_load_bytes, "ptxas");
+  if (r.spill_store_bytes >= 0) put(e, "ptxas.spill_store_bytes", r.spill_store_bytes, "ptxas");
+  if (r.spill_load_bytes >= 0) put(e, "ptxas.spill_load_bytes", r.spill_load_bytes, "ptxas");
   put(e, "ptxas.shared_bytes", r.shared_bytes, "ptxas");
   put(e, "launch__shared_mem_per_block_static", r.shared_bytes, "ptxas");
 }
 
-// Adds the resident blocks of the largest launch and their limiter.
 // The launch of `kernel` with the most threads; null if it is never launched.
 const PlanNode* largest_launch(const LaunchPlan& plan, const std::string& kernel) {
   const PlanNode* largest = nullptr;
@@ -64,31 +66,66 @@ void add_launch(const PlanNode& node, Evidence* e) {
   put(e, "launch__cluster_size", std::max(1.0, volume(node.cluster)), "launch plan");
 }
 
-// The cubin's kernels by name; empty, with a note, when unavailable.
-std::map<std::string, SassFunction> sass_of(const Binary& binary,
-                                            const std::vector<std::string>& only, std::string* tool,
-                                            Evidence* call) {
-  std::map<std::string, SassFunction> kernels;
-  if (binary.cubin.empty()) {
-    call->note_missing({Family::kSass, "there is no cubin", "compile the candidate"});
-    return kernels;
-  }
-  const Result<Disassembly> disassembly = disassemble_cubin(binary.cubin, only);
+// Adds the kernels of a cubin by name, or a note.
+void read_sass(const std::string& cubin, const std::vector<std::string>& only, std::string* tool,
+               Evidence* call, std::map<std::string, SassFunction>* kernels) {
+  const Result<Disassembly> disassembly = disassemble_cubin(cubin, only);
   if (!disassembly) {
     call->note_missing({Family::kSass, disassembly.error().message, disassembly.error().next});
-    return kernels;
+    return;
   }
   *tool = disassembly->tool;
   for (SassFunction& function : parse_sass(disassembly->text)) {
     if (!function.entry || function.code.empty()) continue;
     const std::string name = function.name;
-    kernels[name] = std::move(function);
+    (*kernels)[name] = std::move(function);
   }
-  if (kernels.empty()) {
+}
+
+// The kernels that a plan launches from its image number `image`, if they are in `only` (empty:
+// all).
+std::vector<std::string> launched_from(const LaunchPlan& plan, int image,
+                                       const std::vector<std::string>& only) {
+  std::set<std::string> names;
+  for (const PlanNode& node : plan.nodes) {
+    if (node.kind != PlanNode::Kind::kKernel || node.image != image) continue;
+    const bool wanted =
+        only.empty() || std::find(only.begin(), only.end(), node.function) != only.end();
+    if (wanted) names.insert(node.function);
+  }
+  return {names.begin(), names.end()};
+}
+
+// The kernels by name; empty, with a note, when unavailable.
+std::map<std::string, SassFunction> sass_of(const Binary& binary, const LaunchPlan& plan,
+                                            const std::vector<std::string>& only, std::string* tool,
+                                            Evidence* call) {
+  std::map<std::string, SassFunction> kernels;
+  if (binary.cubin.empty() && binary.images.empty()) {
+    call->note_missing({Family::kSass, "there is no cubin", "compile the candidate"});
+    return kernels;
+  }
+  if (binary.images.empty()) read_sass(binary.cubin, only, tool, call, &kernels);
+  for (std::size_t i = 0; i < binary.images.size(); ++i) {
+    const auto names = launched_from(plan, static_cast<int>(i), only);
+    if (!names.empty()) read_sass(binary.images[i], names, tool, call, &kernels);
+  }
+  if (kernels.empty() && !tool->empty()) {
     call->note_missing({Family::kSass, *tool + " showed no kernel in the cubin",
                         "check that the candidate has a __global__ function"});
   }
   return kernels;
+}
+
+// ptxas's figures; of the code of libraries, those that the images themselves hold.
+std::map<std::string, KernelResources> resources_of(const Binary& binary) {
+  constexpr std::int64_t kMostBytes = 512LL << 20;
+  std::map<std::string, KernelResources> all = binary.resources;
+  for (const std::string& path : binary.images) {
+    const Result<std::string> image = read_file(path, kMostBytes);
+    if (image) all.merge(cubin_resources(*image));
+  }
+  return all;
 }
 
 const KernelSamples* samples_of(const SampleAnswers* answers, const std::string& function) {
@@ -149,7 +186,8 @@ CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machin
                       const SampleAnswers* samples) {
   std::string tool;
   CodeFacts facts;
-  facts.functions = sass_of(binary, only, &tool, call);
+  facts.functions = sass_of(binary, plan, only, &tool, call);
+  const std::map<std::string, KernelResources> all_resources = resources_of(binary);
   const auto want = [&](const std::string& name) {
     if (plan.kernel_count() > 0 && largest_launch(plan, name) == nullptr) return;
     KernelEvidence& kernel = facts.kernels[name];
@@ -157,7 +195,9 @@ CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machin
     kernel.facts.texts["kernel"] = name;
   };
   for (const auto& [name, function] : facts.functions) want(name);
-  for (const auto& [name, resources] : binary.resources) want(name);
+  if (binary.images.empty()) {  // libraries define thousands that this call never launches
+    for (const auto& [name, resources] : binary.resources) want(name);
+  }
   for (const PlanNode& node : plan.nodes) {
     if (node.kind == PlanNode::Kind::kKernel) want(node.function);
   }
@@ -169,8 +209,8 @@ CodeFacts device_code(const Binary& binary, const LaunchPlan& plan, const Machin
       add_sass(mix, tool, e);
       work = std::max(1.0, mix.weight);
     }
-    const auto resources = binary.resources.find(name);
-    const bool known = resources != binary.resources.end();
+    const auto resources = all_resources.find(name);
+    const bool known = resources != all_resources.end();
     if (known) add_ptxas(resources->second, e);
     if (const PlanNode* node = largest_launch(plan, name)) {
       add_launch(*node, e);

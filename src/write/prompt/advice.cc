@@ -26,13 +26,18 @@ Floors largest_floors(const Task& task, TargetKind target, const Machine* machin
   return floors(task, *largest, machine->ceilings);
 }
 
-std::string floor_text(const Floors& least) {
+// `parts_us`: of floor_in_parts_us.
+std::string floor_text(const Floors& least, double parts_us = 0) {
   if (least.memory_us <= 0) return "";
   std::string text =
       "In the largest timed case, reading every input once and writing every output once takes " +
       human_us(least.memory_us) + " at this rate";
   if (least.compute_us > 0) {
     text += ", and the arithmetic, in the precision that is owed, " + human_us(least.compute_us);
+    if (parts_us > 0) {
+      text += " on multiply-adds, " + human_us(parts_us) +
+              " with the matrix products on tensor cores, operands in two fp16 parts";
+    }
   }
   return text + ".";
 }
@@ -98,7 +103,10 @@ PromptFields advice_fields(const Task& task, TargetKind target, const Machine* m
     fields["bandwidth"] = tera(machine->ceilings.copy_bytes_per_s, "TB/s");
     fields["fma"] = tera(machine->ceilings.fma_flops_per_s, "TFLOP/s");
     fields["tensor"] = tera(machine->ceilings.tensor_flops_per_s, "TFLOP/s");
-    fields["floor"] = floor_text(largest_floors(task, target, machine));
+    const Case* largest = largest_timed(task, target);
+    fields["floor"] =
+        floor_text(largest_floors(task, target, machine),
+                   largest == nullptr ? 0 : floor_in_parts_us(task, *largest, machine->ceilings));
     fields["machine"] = prompts.fill("machine", fields);
   }
   const CraftSubject subject = craft_subject(task, target, machine);

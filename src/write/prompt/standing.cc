@@ -69,8 +69,8 @@ std::string left_to_win(const ProposalRequest& request) {
     return "Left to win: not known, as it is faster than the measured ceiling allows.";
   }
   const std::string share = number(100 * fraction, 2) + " % of the speed of light";
-  std::string text = "Left to win: at most " + number(std::max(1.0, 1 / fraction), 2) +
-                     "x, as it runs at " + share;
+  std::string text =
+      "Left to win: about " + number(std::max(1.0, 1 / fraction), 2) + "x, as it runs at " + share;
   if (diagnosis.floor_us > 0) text += " (" + human_us(diagnosis.floor_us) + " a call)";
   if (std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
                   [](const Finding& f) { return f.another_unit; })) {
@@ -134,7 +134,7 @@ std::string scope_text(const ProposalRequest& request) {
            ". If you know a design that does less work, moves less or uses a faster unit, build "
            "that instead, and change as much as it needs.";
   }
-  return "Make this one change well and leave everything else alone.";
+  return "Change what that needs, and leave everything else alone.";
 }
 
 }  // namespace kernelpro
