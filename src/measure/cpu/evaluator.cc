@@ -2,7 +2,7 @@
 // The evaluator of the cpu target: the order of checks and their consequences. Inputs and
 // references are in reference.h, buffers in case.h, processes in session.h, the contest in
 // timing.h.
-#include "measure/judge/evaluator.h"
+#include "measure/cpu/evaluator.h"
 
 #include <algorithm>
 #include <cmath>

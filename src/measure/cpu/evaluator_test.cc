@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cpu target against many kinds of candidates, with a real compiler and real processes.
-#include "measure/judge/evaluator.h"
+#include "measure/cpu/evaluator.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -9,8 +9,8 @@
 
 #include "base/text.h"
 #include "core/evaluation/label.h"
+#include "measure/cpu/evaluator.h"
 #include "measure/cpu/testing.h"
-#include "measure/judge/evaluator.h"
 
 namespace kernelpro {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "measure/cpu/evaluator.h"
 #include "measure/cpu/testing.h"
-#include "measure/judge/evaluator.h"
 
 namespace kernelpro {
 namespace {

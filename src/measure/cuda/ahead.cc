@@ -5,12 +5,12 @@
 
 #include "measure/cuda/crew.h"
 #include "measure/cuda/python.h"
-#include "measure/judge/evaluator.h"
+#include "measure/cuda/start_ahead.h"
 
 namespace kernelpro {
 
-std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers,
-                                            const ModulesAhead& modules) {
+std::shared_ptr<Ahead> start_cuda_ahead(const std::string& gpu, int workers,
+                                        const ModulesAhead& modules) {
   Result<CudaLink> judge = CudaLink::start(WorkerRole::kCudaJudge, gpu);
   if (!judge) return nullptr;
   auto ahead = std::make_shared<CudaAhead>();

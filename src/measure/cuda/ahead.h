@@ -9,10 +9,11 @@
 #include <string>
 
 #include "measure/cuda/link.h"
+#include "measure/judge/evaluator.h"
 
 namespace kernelpro {
 
-struct CudaAhead {
+struct CudaAhead : Ahead {
   std::string gpu;  // GPU that they are on, as given to `start_cuda_ahead`
   CudaLink judge;
   std::deque<CudaLink> workers;

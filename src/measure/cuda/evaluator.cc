@@ -2,7 +2,7 @@
 // The evaluator of the cuda target: the judge process holds buffers and expected results for the
 // whole run, each candidate gets its own worker process, and a capture process turns host-form
 // candidates into launch plans. See docs/launch-plan.md for the trust model.
-#include "measure/judge/evaluator.h"
+#include "measure/cuda/evaluator.h"
 
 #include <sys/resource.h>
 
@@ -409,7 +409,7 @@ Result<std::variant<Energy, Outcome>> CudaEvaluator::energy(const Subject& subje
 Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, const Machine& machine,
                                                        const EvaluateSettings& settings) {
   raise_descriptor_limit();
-  CudaAhead* ahead = settings.ahead.get();
+  auto* ahead = dynamic_cast<CudaAhead*>(settings.ahead.get());
   if (ahead != nullptr && (ahead->gpu != settings.gpu || !ahead->judge.running())) ahead = nullptr;
   KP_ASSIGN(CudaLink judge, ahead != nullptr
                                 ? Result<CudaLink>(std::move(ahead->judge))

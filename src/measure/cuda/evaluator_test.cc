@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cuda target on a real GPU: the contents of launch plans, and what candidates must not do.
 // Skipped without a GPU or nvcc; scripts/gpu runs it on one.
-#include "measure/judge/evaluator.h"
+#include "measure/cuda/evaluator.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include "build/build.h"
 #include "core/plan/cuda_tools.h"
 #include "measure/ceilings/ceilings.h"
-#include "measure/judge/evaluator.h"
+#include "measure/cuda/evaluator.h"
 
 namespace kernelpro {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "build/build.h"
 #include "measure/ceilings/ceilings.h"
-#include "measure/judge/evaluator.h"
+#include "measure/cuda/evaluator.h"
 
 namespace kernelpro {
 namespace {

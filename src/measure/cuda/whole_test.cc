@@ -6,6 +6,8 @@
 
 #include "base/text.h"
 #include "measure/cuda/ahead.h"
+#include "measure/cuda/evaluator.h"
+#include "measure/cuda/start_ahead.h"
 #include "measure/cuda/testing/whole_evaluator.h"
 
 namespace kernelpro::testing {
@@ -169,15 +171,19 @@ bool has(const std::vector<std::string>& notes, const std::string& note) {
   return std::find(notes.begin(), notes.end(), note) != notes.end();
 }
 
+CudaAhead* of_cuda(const std::shared_ptr<Ahead>& ahead) {
+  return dynamic_cast<CudaAhead*>(ahead.get());
+}
+
 TEST_F(WholeEvaluator, PythonStartsBeforeTheTaskIsKnown) {
   settings_.modules_ahead = 2;
   task_.module = Module{join(folder_.path(), "task.py"), "", ""};
   settings_.ahead = start_cuda_ahead("", 0, {2, folder_.path()});
   ASSERT_TRUE(settings_.ahead);
-  ASSERT_EQ(settings_.ahead->captures.size(), 2u);
-  ASSERT_EQ(settings_.ahead->modules.size(), 1u);
-  const std::string capture = process_of(settings_.ahead->captures[0]);
-  const std::string module_process = process_of(settings_.ahead->modules[0]);
+  ASSERT_EQ(of_cuda(settings_.ahead)->captures.size(), 2u);
+  ASSERT_EQ(of_cuda(settings_.ahead)->modules.size(), 1u);
+  const std::string capture = process_of(of_cuda(settings_.ahead)->captures[0]);
+  const std::string module_process = process_of(of_cuda(settings_.ahead)->modules[0]);
   const Evaluation plan = evaluate(module("honest"), nullptr);
   ASSERT_TRUE(plan.correct() != nullptr) << said(plan);
   EXPECT_TRUE(has(plan.correct()->notes, capture));
@@ -192,8 +198,8 @@ TEST_F(WholeEvaluator, PythonStartsBeforeTheTaskIsKnown) {
 TEST_F(WholeEvaluator, ProcessesThatMayReadAnotherFolderAreNotUsed) {
   task_.module = Module{join(folder_.path(), "task.py"), "", ""};
   settings_.ahead = start_cuda_ahead("", 0, {1, "/elsewhere"});
-  ASSERT_TRUE(settings_.ahead && settings_.ahead->captures.size() == 1);
-  const std::string capture = process_of(settings_.ahead->captures[0]);
+  ASSERT_TRUE(settings_.ahead && of_cuda(settings_.ahead)->captures.size() == 1);
+  const std::string capture = process_of(of_cuda(settings_.ahead)->captures[0]);
   const Evaluation plan = evaluate(module("honest"), nullptr);
   ASSERT_TRUE(plan.correct() != nullptr) << said(plan);
   EXPECT_FALSE(has(plan.correct()->notes, capture));
@@ -203,8 +209,8 @@ TEST_F(WholeEvaluator, ProcessesThatMayReadAnotherFolderAreNotUsed) {
 TEST_F(WholeEvaluator, AStandbyThatIsGoneIsReplaced) {
   task_.module = Module{join(folder_.path(), "task.py"), "", ""};
   settings_.ahead = start_cuda_ahead("", 0, {1, folder_.path()});
-  ASSERT_TRUE(settings_.ahead && settings_.ahead->modules.size() == 1);
-  const std::string gone = process_of(settings_.ahead->modules[0]);
+  ASSERT_TRUE(settings_.ahead && of_cuda(settings_.ahead)->modules.size() == 1);
+  const std::string gone = process_of(of_cuda(settings_.ahead)->modules[0]);
   ::kill(std::stoi(gone.substr(gone.rfind(' '))), SIGKILL);
   const Evaluation host = evaluate(module(host_form(2000)), nullptr);
   ASSERT_TRUE(host.correct() != nullptr) << said(host);

@@ -24,17 +24,11 @@ namespace kernelpro {
 // Most processes in which a brief call is timed alone: their times differ by a percent.
 inline constexpr int kTimingProcesses = 3;
 
-// Processes of the cuda evaluator that were started before its task was known
-// (measure/cuda/ahead.h).
-struct CudaAhead;
-struct ModulesAhead {
-  int candidates = 0;  // PyTorch candidates to come
-  std::string folder;  // of the task's file; absolute
+// Processes that were started before their evaluator's task was known. Each kind of evaluator knows
+// its own.
+struct Ahead {
+  virtual ~Ahead() = default;
 };
-// `gpu`: UUID or index; "" the first. `workers`: how many processes run native candidates. Returns
-// at once; null if none can be started: the evaluator then reports why.
-std::shared_ptr<CudaAhead> start_cuda_ahead(const std::string& gpu, int workers,
-                                            const ModulesAhead& modules);
 
 struct EvaluateSettings {
   double timeout_s = 30;  // for one call in one case, at most; a hang is killed then
@@ -54,8 +48,8 @@ struct EvaluateSettings {
   int standby =
       1;  // cuda: worker processes that are started together when none is left; a
           // brief call that is timed alone is timed in all of them, kTimingProcesses at most
-  std::shared_ptr<CudaAhead>
-      ahead;              // cuda: used if they are on `gpu`, by one evaluator; may be null
+  // cuda: those of start_cuda_ahead; used if they are on `gpu`, by one evaluator; may be null.
+  std::shared_ptr<Ahead> ahead;
   int modules_ahead = 0;  // cuda: PyTorch candidates still to come; their processes start early
   // cuda: those that `profile` will want, and `sample` with them (core/evidence/counters.h);
   // prepared early.
@@ -101,11 +95,5 @@ class Evaluator {
   // As evaluate, in fresh processes, with more samples, for the final winner.
   virtual Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) = 0;
 };
-
-// `task` and `machine` must outlive the evaluator.
-Result<std::unique_ptr<Evaluator>> make_cpu_evaluator(const Task& task, const Machine& machine,
-                                                      const EvaluateSettings& settings);
-Result<std::unique_ptr<Evaluator>> make_cuda_evaluator(const Task& task, const Machine& machine,
-                                                       const EvaluateSettings& settings);
 
 }  // namespace kernelpro

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "measure/judge/evaluator.h"
+#include "measure/cuda/start_ahead.h"
 #include "measure/station/settings.h"
 
 namespace kernelpro {

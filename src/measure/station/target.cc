@@ -9,6 +9,9 @@
 #include "build/build.h"
 #include "machine/gpu_lease.h"
 #include "measure/ceilings/ceilings.h"
+#include "measure/cpu/evaluator.h"
+#include "measure/cuda/evaluator.h"
+#include "measure/cuda/start_ahead.h"
 #include "measure/station/baselines.h"
 #include "profile/code/disassemble.h"
 #include "profile/collect/collect.h"
@@ -18,7 +21,7 @@ namespace kernelpro {
 struct Tools {
   Machine machine;
   std::unique_ptr<Compiler> compiler;
-  std::shared_ptr<CudaAhead> processes;  // cuda; may be null
+  std::shared_ptr<Ahead> processes;  // cuda; may be null
 };
 
 struct ToolsBegun {
@@ -132,7 +135,7 @@ Result<Target> make_target(const Task& task, const StationSettings& settings,
 ToolsAhead begin_tools(const StationSettings& settings, bool native, const ModulesAhead& modules) {
   const int workers = !native ? 0 : settings.timing ? kTimingProcesses : 1;
   const TargetKind kind = settings.target;
-  std::shared_ptr<CudaAhead> processes;
+  std::shared_ptr<Ahead> processes;
   if (kind == TargetKind::kCuda) processes = start_cuda_ahead(settings.gpu, workers, modules);
   auto begun = std::make_shared<ToolsBegun>();
   begun->tools = std::async(std::launch::async, [kind, processes, dirs = settings.include_dirs] {

@@ -12,7 +12,7 @@
 
 #include "base/files.h"
 #include "base/process/subprocess.h"
-#include "measure/judge/evaluator.h"
+#include "measure/cuda/evaluator.h"
 
 namespace kernelpro::testing {
 
