@@ -121,8 +121,7 @@ class TimedContest {
   Step begin_incumbent(std::vector<std::size_t> unseen) {
     Step lost = begin(incumbent_, std::move(unseen));
     if (lost && *lost) drop_incumbent();
-    if (!lost) return lost;
-    return std::optional<Outcome>();
+    return lost ? std::optional<Outcome>() : lost;
   }
 
   void drop_incumbent() {
@@ -134,10 +133,8 @@ class TimedContest {
   // Starts new processes for both, which will see the same sets.
   Step renew() {
     const std::vector<std::size_t> unseen = shuffled_sets();
-    if (paired()) {
-      if (Step step = begin_incumbent(unseen); !step) return step;
-    }
-    return begin(candidate_, unseen);
+    Step step = paired() ? begin_incumbent(unseen) : std::optional<Outcome>();
+    return step ? begin(candidate_, unseen) : step;
   }
 
   // Starts all processes and sizes the turns.
