@@ -27,6 +27,8 @@ constexpr const char* kRecordings[] = {"h200-softmax-wide",
                                        "flaw-swiglu-four_kernels-uncounted",
                                        "flaw-row_abs_sum-tree_per_chunk",
                                        "flaw-relax_ode-wave_and_a_bit",
+                                       "ablation-gemm_in_parts",
+                                       "ablation-pooled_gemm",
                                        "cpu-matmul-one-thread",
                                        "cpu-softmax-packed"};
 

@@ -29,6 +29,7 @@ enum class PartKind : std::uint8_t {
   kHost,
   // Of a kernel, or of a call on the CPU.
   kFloor,
+  kSurplus,
   kTraffic,
   kRamp,
   kWaves,
@@ -38,7 +39,7 @@ enum class PartKind : std::uint8_t {
   kContention,
   kUnknown,
 };
-inline constexpr int kPartKinds = 14;
+inline constexpr int kPartKinds = 15;
 
 struct PartRow {
   PartKind kind;

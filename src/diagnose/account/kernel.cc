@@ -8,6 +8,7 @@
 #include "diagnose/account/costly.h"
 #include "diagnose/account/make_account.h"
 #include "diagnose/account/mix.h"
+#include "diagnose/roofline/parts.h"
 
 namespace kernelpro {
 
@@ -90,13 +91,19 @@ bool of_arithmetic(Stall stall) {
          stall == Stall::kDispatchStall;
 }
 
+template <class Match>
+double all_of(const Waits& waits_us, Match matches) {
+  double all = 0;
+  for (int i = 0; i < kStalls; ++i) {
+    if (matches(static_cast<Stall>(i))) all += waits_us[i];
+  }
+  return all;
+}
+
 // Takes `us` out of the waits that match, each in proportion; returns what they did not have.
 template <class Match>
 double cover(double us, Match matches, Waits* waits_us) {
-  double all = 0;
-  for (int i = 0; i < kStalls; ++i) {
-    if (matches(static_cast<Stall>(i))) all += (*waits_us)[i];
-  }
+  const double all = all_of(*waits_us, matches);
   if (all <= 0 || us <= 0) return us;
   const double left = std::max(0.0, 1 - us / all);
   for (int i = 0; i < kStalls; ++i) {
@@ -204,11 +211,18 @@ KernelAccount kernel_account(const std::string& name, double us, const Evidence&
   for (int i = 0; i < kStalls; ++i) waits_us[i] = active * seen->exposed[i];
   const Waits exposed_us = waits_us;
   cover_floor(floor, account.memory_bound, &issue_us, &waits_us);
-  // More bytes than needed cost what waits for memory, not what they could take at most.
-  double memory_waits = 0;
-  for (int i = 0; i < kStalls; ++i) {
-    if (of_memory(static_cast<Stall>(i))) memory_waits += waits_us[i];
+  if (!account.memory_bound && floor > 0) {
+    const double times = products_of_parts(evidence, facts, us) / kFewestProducts;
+    const double surplus = kernel.take({PartKind::kSurplus,
+                                        {},
+                                        floor * (times - 1),
+                                        Level::kCounters,
+                                        "products of parts that the matrix units computed, beyond "
+                                        "three for each of the task's"});
+    cover_floor(surplus, false, &issue_us, &waits_us);
   }
+  // More bytes than needed cost what waits for memory, not what they could take at most.
+  const double memory_waits = all_of(waits_us, of_memory);
   const double traffic = kernel.take(
       {PartKind::kTraffic, {}, std::min(excess, memory_waits), Level::kCounters, excess_how});
   cover(traffic, of_memory, &waits_us);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "diagnose/account/make_account.h"
+#include "diagnose/roofline/parts.h"
 
 namespace kernelpro {
 
@@ -52,6 +53,13 @@ const std::vector<SourceSite>& Facts::sites() const { return code_of(evidence_, 
 const Places* Facts::places() const {
   const auto& places = code_of(evidence_, kernel_).places;
   return places ? &*places : nullptr;
+}
+
+const Evidence& Facts::of_kernel() const { return kernel_ != nullptr ? kernel_->facts : evidence_; }
+
+double Facts::products_of_parts() const {
+  const double us = maybe("timing.median").value_or(0) * maybe("kernel.share").value_or(1);
+  return kernelpro::products_of_parts(evidence_, of_kernel(), us);
 }
 
 double Facts::floor_us(const OperatorCall& call) const {

@@ -61,6 +61,8 @@ class Facts {
   std::span<const KernelEvidence> kernels() const { return evidence_.kernels; }
   // Of a PyTorch module's call, those that launch something, in order; empty: unknown.
   std::span<const OperatorCall> operators() const { return evidence_.operators; }
+  // Of the kernel (diagnose/roofline/parts.h).
+  double products_of_parts() const;
   // What one of them needs by itself (diagnose/account/make_account.h).
   double floor_us(const OperatorCall& call) const;
 

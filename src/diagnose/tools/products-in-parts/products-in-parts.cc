@@ -17,13 +17,6 @@ constexpr double kOfTheWork = 0.5;  // matrix products, of the task's operations
 constexpr double kLeastGain = 1.05;
 constexpr double kFewerParts = 0.67;  // parts of an operand: two instead of three
 
-// Products of parts that the kernel computes for each of the task's.
-double products(const Facts& facts, double busy) {
-  const double executed = busy / resource_limit(Resource::kTensor) * facts("ceiling.tensor_rate") *
-                          facts("timing.median") * 1e-6 * facts.maybe("kernel.share").value_or(1);
-  return executed / facts("task.matmul_flops");
-}
-
 std::optional<Finding> products_in_parts(const Facts& facts) {
   if (facts("task.half_inputs") > 0 || facts.maybe("task.tf32").value_or(0) > 0) {
     return std::nullopt;
@@ -36,7 +29,7 @@ std::optional<Finding> products_in_parts(const Facts& facts) {
   const KernelModel& model = facts.model();
   const double busy = model.busy(Resource::kTensor).value_or(0);
   if (model.demand(Resource::kTensor) < kBusy) return std::nullopt;
-  const double now = products(facts, busy);
+  const double now = facts.products_of_parts();
   if (now < kMany) return std::nullopt;
   Effect effect;
   effect.scale(Resource::kTensor, kFewestProducts / now);
