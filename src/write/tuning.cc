@@ -18,14 +18,18 @@ constexpr double kInReach = 1.5;
 constexpr int kLastEvaluations = 2;  // which only the best may have
 
 struct Source {
-  KnownPtr fastest;  // of its correct settings
-  bool written = false;
-  int tried = 0;  // settings, whatever became of them, and pending ones
+  KnownPtr fastest;      // of its correct settings
+  bool brought = false;  // the run's start, or from elsewhere: no writer of this run gave it
+  bool wanted = false;   // whoever gave it
+  int tried = 0;         // settings, whatever became of them, and pending ones
 };
 
-bool is_written(const Known& known, const ProposalRequest& request, Tuned which) {
+bool is_brought(const Known& known) {
   const std::string& by = known.candidate.origin.proposer;
-  if (by == kExchangeName || by == kModelName) return true;
+  return by == Origin::kStart || by == Origin::kSeed || by == Origin::kGiven;
+}
+
+bool is_wanted(const Known& known, const ProposalRequest& request, Tuned which) {
   return which == Tuned::kWrittenAndParent &&
          known.candidate.source == request.parent->candidate.source;
 }
@@ -37,7 +41,8 @@ std::vector<Source> sources_of(const ProposalRequest& request, Tuned which) {
     if (known->brief() || known->candidate.knobs.empty()) continue;
     Source& source = all[{known->candidate.language, known->candidate.source}];
     ++source.tried;
-    source.written = source.written || is_written(*known, request, which);
+    source.brought = source.brought || is_brought(*known);
+    source.wanted = source.wanted || is_wanted(*known, request, which);
     const double us = comparable_us(*known);
     if (us <= 0) continue;
     if (source.fastest == nullptr || us < comparable_us(*source.fastest)) source.fastest = known;
@@ -48,7 +53,8 @@ std::vector<Source> sources_of(const ProposalRequest& request, Tuned which) {
   }
   std::vector<Source> found;
   for (auto& [key, source] : all) {
-    if (source.written && source.fastest != nullptr) found.push_back(std::move(source));
+    if (source.brought && !source.wanted) continue;
+    if (source.fastest != nullptr) found.push_back(std::move(source));
   }
   std::sort(found.begin(), found.end(), [](const Source& a, const Source& b) {
     const double a_us = comparable_us(*a.fastest), b_us = comparable_us(*b.fastest);
