@@ -45,6 +45,7 @@ import random
 import re
 import shutil
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tarfile
@@ -375,17 +376,18 @@ def table(options):
         print(f"| {arm} | {len(values)} | {len(mine)} | {sum(r['outcome'] == 'correct' for r in mine)} | "
               f"{sum((r['low'] or 0) > 1 for r in mine)} | {geometric(values):.3f}x | {low:.3f} to {high:.3f} | "
               f"{max(values):.2f}x |")
-    print("\n| arms | parents | ratio of the gains | 95 % interval | better, equal (within 2 %), worse |\n|---|---|---|---|---|")
+    print("\n| arms | parents | ratio of the gains | 95 % interval | deviation of its logarithm | better, equal (within 2 %), worse |\n|---|---|---|---|---|---|")
     arms = list(best)
     for i, arm in enumerate(arms):
         for other in arms[:i]:
             both = sorted(set(best[arm]) & set(best[other]))
             ratios = [best[arm][p] / best[other][p] for p in both]
             low, high = interval(ratios)
+            deviation = statistics.stdev(map(math.log, ratios))
             counts = (sum(r > 1.02 for r in ratios), sum(1 / 1.02 <= r <= 1.02 for r in ratios),
                       sum(r < 1 / 1.02 for r in ratios))
             print(f"| {arm} over {other} | {len(both)} | {geometric(ratios):.3f}x | {low:.3f} to {high:.3f} | "
-                  f"{counts[0]}, {counts[1]}, {counts[2]} |")
+                  f"{deviation:.2f} | {counts[0]}, {counts[1]}, {counts[2]} |")
     answers = {}
     for row in rows:
         if row["answers"] and row["arm"] not in ("none", "raw"):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an instruction of a GPU does, for shares of what a kernel issues: one row each.
+// Pure; safe from any thread.
 #pragma once
 
 #include <cstdint>

@@ -88,27 +88,15 @@ KernelFloor whole_floor(const Roofline& roofline) {
   return {roofline.floor_us, roofline.memory_floor_us};
 }
 
-std::optional<double> moved_bytes(const Evidence& facts) {
-  const auto reads = facts.get("dram__bytes_read.sum");
-  const auto writes = facts.get("dram__bytes_write.sum");
-  return reads && writes ? std::optional(*reads + *writes) : std::nullopt;
-}
-
 // The call's compulsory bytes, divided as the kernels' traffic is. Unknown where arithmetic bounds
 // the call, and where some traffic was not counted.
 KernelFloor own_floor(const KernelEvidence& kernel, const Evidence& evidence,
                       const Roofline& roofline) {
   const auto bandwidth = evidence.get("ceiling.copy_bandwidth");
   if (roofline.theory != Bound::kMemory || !bandwidth || *bandwidth <= 0) return {};
-  double all = 0, counted = 0;
-  for (const KernelEvidence& each : evidence.kernels) {
-    const auto bytes = moved_bytes(each.facts);
-    if (bytes) counted += each.facts.get("kernel.share").value_or(0);
-    all += bytes.value_or(0);
-  }
-  const auto own = moved_bytes(kernel.facts);
-  if (!own || all <= 0 || counted < kCounted) return {};
-  const double needed = std::min(1.0, roofline.memory_floor_us * 1e-6 * *bandwidth / all);
+  const auto all = device_bytes(evidence.kernels), own = device_bytes(kernel.facts);
+  if (!own || !all || *all <= 0) return {};
+  const double needed = std::min(1.0, roofline.memory_floor_us * 1e-6 * *bandwidth / *all);
   const double us = *own * needed / *bandwidth * 1e6;
   return {us, us};
 }
@@ -183,6 +171,23 @@ double operator_floor_us(const OperatorCall& call, const Evidence& evidence) {
   if (bandwidth > 0) us = 1e6 * (call.read_bytes + call.written_bytes) / bandwidth;
   if (rate > 0) us = std::max(us, 1e6 * call.flops / rate);
   return us;
+}
+
+std::optional<double> device_bytes(const Evidence& facts) {
+  const auto reads = facts.get("dram__bytes_read.sum");
+  const auto writes = facts.get("dram__bytes_write.sum");
+  return reads && writes ? std::optional(*reads + *writes) : std::nullopt;
+}
+
+std::optional<double> device_bytes(std::span<const KernelEvidence> kernels) {
+  double all = 0, counted = 0;
+  for (const KernelEvidence& kernel : kernels) {
+    const auto bytes = device_bytes(kernel.facts);
+    if (!bytes) continue;
+    all += *bytes;
+    counted += kernel.facts.get("kernel.share").value_or(0);
+  }
+  return counted >= kCounted ? std::optional(all) : std::nullopt;
 }
 
 Account make_account(const Evidence& evidence, const Roofline& roofline) {

@@ -163,11 +163,10 @@ void take_idle(const Evidence& evidence, const Evidence& facts, Spending* kernel
 
 // Bytes that the kernel moved beyond those of its floor, at the measured bandwidth.
 double excess_us(const Evidence& evidence, const Evidence& facts, double memory_floor_us) {
-  const auto reads = facts.get("dram__bytes_read.sum");
-  const auto writes = facts.get("dram__bytes_write.sum");
+  const auto bytes = device_bytes(facts);
   const auto bandwidth = evidence.get("ceiling.copy_bandwidth");
-  if (!reads || !writes || !bandwidth || *bandwidth <= 0) return 0;
-  return (*reads + *writes) / *bandwidth * 1e6 - memory_floor_us;
+  if (!bytes || !bandwidth || *bandwidth <= 0) return 0;
+  return *bytes / *bandwidth * 1e6 - memory_floor_us;
 }
 
 }  // namespace
@@ -213,9 +212,12 @@ KernelAccount kernel_account(const std::string& name, double us, const Evidence&
   cover_floor(floor, account.memory_bound, &issue_us, &waits_us);
   if (!account.memory_bound && floor > 0) {
     const double times = products_of_parts(evidence, facts, us) / kFewestProducts;
+    const double rate = matmul_rate(evidence);
+    const double least_us =
+        rate > 0 ? evidence.get("task.matmul_flops").value_or(0) / rate * 1e6 : 0;
     const double surplus = kernel.take({PartKind::kSurplus,
                                         {},
-                                        floor * (times - 1),
+                                        least_us * (times - 1),
                                         Level::kCounters,
                                         "products of parts that the matrix units computed, beyond "
                                         "three for each of the task's"});

@@ -4,6 +4,8 @@
 // what the evidence does not show is the part "unknown". Pure.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,7 +42,12 @@ class Spending {
   std::vector<AccountPart> parts_;
 };
 
-// What a kernel needs of the call's floor. 0: unknown.
+// Bytes read from and written to device memory: of one kernel, and of all kernels of a call.
+// nullopt: not counted, for the call in a tenth of the kernels' time or more.
+std::optional<double> device_bytes(const Evidence& facts);
+std::optional<double> device_bytes(std::span<const KernelEvidence> kernels);
+
+// What a kernel needs of the call's floor, in microseconds of a call. 0: unknown.
 struct KernelFloor {
   double us = 0;
   double memory_us = 0;  // of its bytes

@@ -8,7 +8,8 @@ namespace kernelpro {
 
 // Products of parts for each of the task's, from how busy the matrix units are, the measured rate
 // at what good kernels take from them, and the kernel's time; about right. 0: the kernel does not
-// multiply in parts, or it was not counted. `facts`: the kernel's; `us`: its part of the call.
+// multiply in parts, or it was not counted. `facts`: the kernel's; `us`: its part of the call, in
+// microseconds.
 double products_of_parts(const Evidence& evidence, const Evidence& facts, double us);
 
 }  // namespace kernelpro

@@ -50,10 +50,9 @@ std::optional<Finding> products_in_parts(const Facts& facts) {
   finding.prescriptions = {
       {"tensor-cores",
        "Split into two fp16 parts, high = half(s * x) and low = half(2048 * (s * x - high)), with "
-       "s "
-       "a power of two taken from the data, for each row of the left operand and each column of "
-       "the "
-       "right, that brings the largest magnitude to 1. Add up high * high in one fp32 accumulator, "
+       "s a power of two taken from the data, for each row of the left operand and each column of "
+       "the right, that brings the largest magnitude to 1. Add up high * high in one fp32 "
+       "accumulator, "
        "high * low + low * high in another, and their sum, the second over 2048, over both scales.",
        "the sums are short (below some 256 terms), as the parts keep 22 bits and not 24; or rows "
        "hold values far below their largest that decide results"},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "diagnose/account/make_account.h"
 #include "diagnose/tools/tool.h"
 
 namespace kernelpro {
@@ -21,8 +22,7 @@ constexpr double kL2Speed = 2.5;
 constexpr double kWider = 1.6;
 // More implied traffic than the time allows: the buffers were not passed on whole.
 constexpr double kPlausible = 1.3;
-constexpr double kWhole = 0.9;    // of the buffers' bytes: they were passed on whole
-constexpr double kCounted = 0.9;  // of the kernels' time, to know what they moved
+constexpr double kWhole = 0.9;  // of the buffers' bytes: they were passed on whole
 // Above this, the whole call runs at memory speed, and time is proportional to bytes.
 constexpr double kMemoryBound = 0.6;
 
@@ -47,19 +47,11 @@ std::vector<Prescription> advice() {
 // What the kernels moved to and from device memory beyond the compulsory bytes: buffers are seldom
 // passed on whole, and L2 keeps some. Infinite where it was not counted.
 double beyond_compulsory(const Facts& facts) {
-  double moved = 0, counted = 0;
-  for (const KernelEvidence& kernel : facts.kernels()) {
-    const auto reads = kernel.facts.get("dram__bytes_read.sum");
-    const auto writes = kernel.facts.get("dram__bytes_write.sum");
-    if (!reads || !writes) continue;
-    moved += *reads + *writes;
-    counted += kernel.facts.get("kernel.share").value_or(0);
-  }
-  if (counted < kCounted) return std::numeric_limits<double>::infinity();
-  const double largest = facts.maybe("plan.handover_largest").value_or(0);
+  const auto moved = device_bytes(facts.kernels());
   // Small buffers pass through L2.
-  const double through_l2 = largest < kInL2Bytes ? std::numeric_limits<double>::infinity() : 0;
-  return std::max(through_l2, moved - facts.maybe("task.compulsory_bytes").value_or(0));
+  const bool in_l2 = facts.maybe("plan.handover_largest").value_or(0) < kInL2Bytes;
+  if (!moved || in_l2) return std::numeric_limits<double>::infinity();
+  return std::max(0.0, *moved - facts.maybe("task.compulsory_bytes").value_or(0));
 }
 
 std::optional<Finding> of_plan(const Facts& facts) {

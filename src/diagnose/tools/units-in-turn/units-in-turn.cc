@@ -24,10 +24,10 @@ struct Held {
 };
 
 Held held(const KernelEvidence& kernel, const Facts& facts) {
-  Evidence alone = kernel.facts;
-  const KernelModel model(alone, nullptr, facts.roofline());
+  const KernelModel model(kernel.facts, nullptr, facts.roofline());
   Held result{kernel.name, kernel.facts.get("kernel.share").value_or(0), 0, 0};
-  if (!model.counted()) return result;
+  const bool beside = kernel.facts.get("kernel.concurrent").value_or(0) > 0;
+  if (!model.counted() || beside) return result;
   result.memory = std::max(model.demand(Resource::kDram), model.demand(Resource::kL2));
   for (const Resource each :
        {Resource::kTensor, Resource::kFma, Resource::kAlu, Resource::kIssue}) {
