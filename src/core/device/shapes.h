@@ -30,8 +30,8 @@ enum Shape {
   kRuns,        // integers: in three of four runs, all equal to one of any value
   kRamp,        // integers: sorted, or all different as long as the range lasts
   kJitter,      // a constant tensor: its elements move by an eighth to a quarter
-  kFew,         // few elements: one value in `period` grows, three places of a constant one move
-  kFractions,   // one in `period` of whole numbers gets digits after the point
+  kFew,         // few elements: one of each `period` grows, three places of a constant one move
+  kFractions,   // one of each `period` of whole numbers gets digits after the point
   kOutlier,     // one element of each row (of one in `period`) gets large or changes its sign
   kBackground,  // one in `period` keeps its size; all others have one value: zero, or one `factor`
                 // times as large as the largest, by `sign`
@@ -49,7 +49,8 @@ struct ShapeSpec {
   int shape;
   int dtype;        // as kernelpro::DType
   unsigned period;  // kSparse, kFew, kOutlier, kBackground, kFractions
-  unsigned depth;   // kRows: sizes differ by up to this power of two; kSlabs
+  unsigned depth;   // kRows: sizes differ by up to this power of two; kSlabs; kFew: 1: chosen by
+                    // value, so that a symmetric matrix stays one
   int sign;         // kPowerOfTwo, kFew, kOutlier: of what gets large; 0: as it comes; kBackground;
                     // kSlabs: which half, 1 or -1
   float factor;     // kPowerOfTwo, kSparse, kFew, kOutlier, kBackground, kNudge; kRepeated, kTop: a
@@ -156,6 +157,11 @@ KP_DRAW bool moves(const ShapeSpec& spec, unsigned long long key, unsigned long 
   return false;
 }
 
+// Whether element i is the one of its `period` elements: not one more or less by luck.
+KP_DRAW bool one_of_period(const ShapeSpec& spec, unsigned long long key, unsigned long long i) {
+  return shape_word(~key, i / spec.period) % spec.period == i % spec.period;
+}
+
 KP_DRAW float jittered(unsigned long long word, float value) {
   const float by = fmaf(0.125f, unit_float(word), 0.125f);
   const float change = (word & 1u) != 0 ? by : -by;
@@ -232,12 +238,15 @@ KP_DRAW float reshaped_float(const ShapeSpec& spec, unsigned long long key, unsi
     case kBackground:
       if (((small_whole(value) ? shape_word(key, i) : w) >> 8) % spec.period == 0) return value;
       return static_cast<float>(spec.sign) * spec.factor * largest_drawn(spec);
-    case kFew:  // a negative factor: half of them change their sign instead
-      if ((w >> 8) % spec.period != 0) return value;
+    case kFew: {  // a negative factor: half of them change their sign instead
+      const bool by_value = spec.depth != 0;
+      if (by_value ? (w >> 8) % spec.period != 0 : !one_of_period(spec, key, i)) return value;
       if (spec.factor > 0) return signed_as(spec, value * spec.factor);
-      return (w & 1u) != 0 ? -value : signed_as(spec, -value * spec.factor);
+      const bool turns = ((by_value ? w : i / spec.period) & 1u) != 0;
+      return turns ? -value : signed_as(spec, -value * spec.factor);
+    }
     case kFractions:
-      if ((shape_word(key, i) >> 8) % spec.period != 0) return value;
+      if (!one_of_period(spec, key, i)) return value;
       return within(spec, with_digits(w, value));
     case kNudge:
       return fmaf(value, (shape_word(key, i) & 1u) != 0 ? spec.factor : -spec.factor, value);

@@ -29,7 +29,7 @@ struct Fact {
   std::string candidate;  // content hash of the candidate
   std::string proposer;   // its author: "model", "tuner"
   std::string idea;       // one line, clipped
-  std::string knobs;      // those that differ from the parent's: "TILE 16 -> 32"
+  std::string knobs;      // "TILE 16 -> 32": what differs from a parent with the same source
   FindingRef answers;     // prescription of the parent's diagnosis
 
   std::string parent;             // content hash

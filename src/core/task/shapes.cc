@@ -126,9 +126,10 @@ std::optional<std::vector<kp::ShapeSpec>> shape_specs_from_json(const std::strin
     s.inner = r.natural("inner");
     s.channels = r.natural("channels");
     s.count = r.natural("count");
+    const bool flat = s.shape == kp::kSlabs || s.shape == kp::kFew;
     const bool good = s.shape >= kp::kUnchanged && s.shape <= kp::kNudge && s.dtype >= 0 &&
-                      s.dtype <= 5 && s.period > 0 && (s.depth > 0 || s.shape == kp::kSlabs) &&
-                      s.row > 0 && s.inner > 0 && s.channels > 0 && s.count > 0;
+                      s.dtype <= 5 && s.period > 0 && (s.depth > 0 || flat) && s.row > 0 &&
+                      s.inner > 0 && s.channels > 0 && s.count > 0;
     if (s.shape != kp::kUnchanged && !good) return std::nullopt;
     specs.push_back(s);
   }

@@ -45,7 +45,9 @@ double measured_floor_us(const Task& task, const CudaCase& state, const Machine&
   }
   const bool exact = task.precision == Precision::kFp32 && !has_half_inputs(task);
   const double fma = machine.ceilings.fma_flops_per_s;
-  const double products = exact ? fma : machine.ceilings.tensor_flops_per_s;
+  // Operands in parts are as good as fp32, and faster where the matrix units are.
+  const double tensor = machine.ceilings.tensor_flops_per_s;
+  const double products = exact && fma > 0 ? std::max(fma, tensor / kFewestProducts) : tensor;
   if (fma > 0 && products > 0) {
     const double matmul = task_matmul_flops(task, *state.c);
     us = std::max(us,

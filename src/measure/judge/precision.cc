@@ -159,6 +159,7 @@ std::vector<kp::ShapeSpec> few_shapes(const std::vector<Shaped>& tensors) {
     if (specs[i].shape == kp::kUnchanged) continue;
     specs[i].shape = kp::kFew;
     specs[i].factor = -4;
+    specs[i].depth = 0;
     specs[i].period = static_cast<unsigned>(
         std::clamp<std::int64_t>(tensors[i].elements / kFewChanged, 1, 1 << 30));
   }

@@ -54,6 +54,7 @@ struct ProbeRow {
   ProbedTensors tensors = ProbedTensors::kNone;
   int levels = 1;
   ProbeRank rank = ProbeRank::kOther;
+  int draws = 1;  // with other places each: whoever samples some elements meets one draw by luck
   bool each = false;  // comes first with all its probes, not with one of its class
   ProbeTimes times = ProbeTimes::kDiffer;
   bool makes_equal = false;         // elements that an index could name either of

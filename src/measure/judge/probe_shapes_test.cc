@@ -321,6 +321,43 @@ TEST(ProbeShapes, WhatMayBeAddedToResultsGetsFaint) {
   EXPECT_EQ(named_candidates(DrawKind::kFaint, task), (std::vector<int>{2}));
 }
 
+// In each draw: none may be left with no element that shows anything.
+TEST(ProbeShapes, AsManyDifferInEachDraw) {
+  const Drawn drawn(DType::kFp32, {Init::Kind::kUniform, 1, 2});
+  const std::vector<double> given = drawn.values(drawn.before);
+  std::set<std::size_t> places;
+  for (std::uint64_t key = 0; key < 64; ++key) {
+    const std::vector<double> now = drawn.shaped(DrawKind::kFewInputs, key);
+    const std::vector<std::size_t> at = changed(given, now);
+    const auto turned =
+        std::count_if(at.begin(), at.end(), [&](std::size_t i) { return now[i] < 0; });
+    EXPECT_TRUE(at.size() == 8 || at.size() == 9) << at.size();
+    EXPECT_EQ(turned, 4);
+    places.insert(at.begin(), at.end());
+  }
+  EXPECT_GT(places.size(), 200u) << "they are elsewhere each time";
+}
+
+// A matrix of a module may be symmetric, and a kernel may count on it.
+TEST(ProbeShapes, EqualElementsOfAModulesSquareMatrixStayEqual) {
+  kp::ShapeSpec spec{};
+  spec.shape = kp::kFew;
+  spec.depth = 1;
+  spec.period = 8;
+  spec.factor = -64;
+  spec.high = 2;
+  spec.count = 4096;
+  int few = 0;
+  for (unsigned i = 0; i < 64; ++i) {
+    const float value = 1 + static_cast<float>(i) / 64;
+    const float now = kp::reshaped_float(spec, 5, i, value);
+    EXPECT_EQ(kp::reshaped_float(spec, 5, 4095 - i, value), now);
+    few += now != value ? 1 : 0;
+  }
+  EXPECT_GT(few, 0);
+  EXPECT_LT(few, 32);
+}
+
 TEST(ProbeShapes, FewOfOneSignChangeIt) {
   const Drawn drawn(DType::kFp32, {Init::Kind::kUniform, 0, 1});
   const std::vector<double> given = drawn.values(drawn.before);

@@ -109,7 +109,8 @@ void add_shaped(DrawKind kind, const Task& task, std::vector<ProbePlan>* plans) 
   if (wants_products(kind) && task.precision != Precision::kFp32) return;
   ProbePlan plan = plan_of(kind, task);
   const std::vector<int> all = named_candidates(kind, task);
-  if (all.empty()) plans->push_back(plan);
+  const auto draws = static_cast<std::size_t>(probe_row(kind).draws);
+  if (all.empty()) plans->insert(plans->end(), draws, plan);
   for (std::size_t k = 0; k < std::min(all.size(), kMostLone); ++k) {
     plan.tensor = all.size() > kMostLone ? -1 : all[k];
     plans->push_back(plan);

@@ -75,9 +75,9 @@ TEST(Probes, OnlyThoseThatChangeSomething) {
     EXPECT_TRUE(has(centred_already, kind)) << probe_words(kind);
   }
   const std::vector<DrawKind> masks = kinds(task_with({Init::Kind::kBernoulli, 0.5, 0}, kOnes));
-  EXPECT_EQ(masks,
-            (std::vector<DrawKind>{DrawKind::kParameters, DrawKind::kEnds, DrawKind::kEqual,
-                                   DrawKind::kRamp, DrawKind::kFewParameters, DrawKind::kRuns}));
+  EXPECT_EQ(masks, (std::vector<DrawKind>{DrawKind::kParameters, DrawKind::kEnds, DrawKind::kEqual,
+                                          DrawKind::kRamp, DrawKind::kFewParameters,
+                                          DrawKind::kFewParameters, DrawKind::kRuns}));
 }
 
 TEST(Probes, FarFromZeroCountsAsNeverChangingSign) {
@@ -94,8 +94,9 @@ TEST(Probes, IntegersAndHalves) {
   EXPECT_EQ(
       kinds(task_with({Init::Kind::kIntegers, 0, 9}, kOnes, DType::kInt64)),
       (std::vector<DrawKind>{DrawKind::kEnds, DrawKind::kEqual, DrawKind::kRamp, DrawKind::kRuns}));
-  EXPECT_EQ(kinds(task_with(kOnes, kStandard, DType::kBool)),
-            (std::vector<DrawKind>{DrawKind::kConstants, DrawKind::kFewInputs}));
+  EXPECT_EQ(
+      kinds(task_with(kOnes, kStandard, DType::kBool)),
+      (std::vector<DrawKind>{DrawKind::kConstants, DrawKind::kFewInputs, DrawKind::kFewInputs}));
   const Task counts = task_with({Init::Kind::kIntegers, 0, 9}, kStandard);
   const Init centred = plan_of(counts, DrawKind::kCentred).inits[0];
   EXPECT_EQ(centred.b - centred.a, 9);

@@ -21,7 +21,6 @@ constexpr double kAlike = 0.6;        // ideas with this share of common words a
 constexpr double kErrorsAlike = 0.4;  // the same for compiler messages
 constexpr double kFaster = 1 + kLeastEffect;
 constexpr std::size_t kIdeaTold = 240;
-constexpr std::string_view kTuned = "tuner";  // write/tuner/tuner.h, which is above this room
 
 using WordSet = std::set<std::string>;
 
@@ -264,11 +263,10 @@ std::string setting_text(const Inquiry& question, const Fact& fact, Feedback fee
 
 std::string line_of(const Inquiry& question, const Group& group, Feedback feedback) {
   const Fact& fact = *group.facts.front();
-  // A tuner's idea is its knobs, with a prediction that the result has overtaken.
-  const bool tuned = fact.proposer == kTuned && !fact.knobs.empty();
-  std::string line = "- " + (tuned ? fact.knobs : told_idea(fact));
-  if (!fact.knobs.empty() && !tuned) line += " [" + fact.knobs + "]";
-  return line + setting_text(question, fact, feedback) + " => " + result_text_of(group) + "\n";
+  // Where only knobs moved, they say it; an idea adds at most a prediction, overtaken by the
+  // result.
+  return "- " + (fact.knobs.empty() ? told_idea(fact) : fact.knobs) +
+         setting_text(question, fact, feedback) + " => " + result_text_of(group) + "\n";
 }
 
 // Features of correct kernels that the parent does not use yet.

@@ -121,13 +121,15 @@ std::string best_text(const ProposalRequest& request) {
 }
 
 std::string scope_text(const ProposalRequest& request) {
+  // Without findings there is no one change to keep to.
+  if (request.feedback != Feedback::kDiagnosed) return "Change as much as it needs.";
   const double fraction = request.parent->diagnosis.fraction_of_ceiling;
-  const bool told = request.feedback == Feedback::kDiagnosed && fraction > 0;
-  if (told && fraction < kRewrite) {
+  const bool known = fraction > 0;
+  if (known && fraction < kRewrite) {
     return "It runs below 5 % of the speed of light: rewrite as much of it as the change needs.";
   }
   const double promised = most_promised(request.parent->diagnosis);
-  if (told && fraction < kClose && std::log(promised) < kExplained * -std::log(fraction)) {
+  if (known && fraction < kClose && std::log(promised) < kExplained * -std::log(fraction)) {
     const std::string left = number(1 / fraction, 3) + "x that are left";
     return (promised > 1 ? "The findings promise " + number(promised, 3) + "x of the " + left
                          : "No finding explains the " + left) +

@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Several generations from the same kernels, with different feedback: what the loop adds to a step.
+
+    bench/ablation/generations.py begin DIR             # GPU: a run of each DIR/NAME/{task.py,parent.cu}
+    bench/ablation/generations.py ask DIR               # requests of the next generation
+    bench/ablation/generations.py measure DIR           # GPU: the replies to them
+    bench/ablation/generations.py rows DIR              # a JSON line for each candidate
+    bench/ablation/generations.py table results/generations.jsonl
+
+Each arm is an ordinary run, continued with `kernelpro propose` and `kernelpro measure`, so the search
+chooses what to build on, and the request tells what was tried. `none` hears times only; `diagnosed` the
+account, the findings and what the last change did; `asked` what `none` hears, and may ask: its folder
+has a program `ask`, which answers from the run's diagnoses and notes in asked.txt what it was asked.
+`ask DIR` writes DIR/requests/NAME/ARM/GENERATION/, each a folder that a writer sees alone; kernels go
+into its reply/. `measure` leaves out what was measured already.
+"""
+
+import argparse
+import glob
+import json
+import os
+import re
+import shutil
+import sqlite3
+import stat
+import sys
+import time
+
+from ablation import call, geometric, interval, side_by_side, start_run, ROOT
+
+ARMS = ("none", "diagnosed", "asked")
+FEEDBACK = {"none": "none", "diagnosed": "diagnosed", "asked": "none"}
+
+MAY_ASK = """## What you may ask
+`./ask` in this folder answers questions about the candidates that were measured. Ask as often as you
+like; nothing else is known of them.
+
+- `./ask account [N]`: where the time of candidate N goes (by default, of the one to build on)
+- `./ask line LINE [N]`: what a line of its source costs, and why
+- `./ask tools`: the diagnosis tools, and what each one looks for
+- `./ask tool NAME [N]`: what that tool says of candidate N: cause, what to change, what it is worth
+- `./ask compare A B`: which parts of the time moved from candidate A to B
+
+"""
+
+ASK = '''#!/usr/bin/env python3
+"""Answers about the candidates of this run, from what was measured of them."""
+import json
+import os
+import sys
+
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".answers.json"), encoding="utf-8") as file:
+    DATA = json.load(file)
+
+
+def of(number):
+    if number not in DATA["candidates"]:
+        sys.exit("Known candidates: " + ", ".join(DATA["candidates"]))
+    return DATA["candidates"][number]
+
+
+def parts(account):
+    """[(kernel or "the call", part, microseconds)]"""
+    def name(part):
+        return part["part"] + (" (" + part["stall"] + ")" if part.get("stall") else "")
+    out = [("the call", name(part), part["us"]) for part in account.get("parts", [])]
+    for kernel in account.get("kernels", []):
+        out += [(kernel["kernel"].split("(")[0], name(part), part["us"]) for part in kernel["parts"]]
+    return out
+
+
+def place(each):
+    because = each.get("because") or {}
+    text = f'line {each["at"]["line"]} `{each["at"].get("text", "")}`: {100 * each["share"]:.1f} % of the kernel\\'s time ({each["us"]:.1f} us), {each.get("stall", "")}'
+    if because.get("at"):
+        text += f', because of line {because["at"]["line"]} `{because["at"].get("text", "")}`'
+    return text + f'; {each["gain"]:.2f}x if that went. It goes if {each.get("goes_if", "")}.'
+
+
+def account(number):
+    d = of(number)
+    print(f'The call takes {d["account"].get("us", 0):.1f} us; the least is {d["floor_us"]:.1f} us ({d["bound"]}-bound).')
+    for kernel, part, us in parts(d["account"]):
+        if us >= 0.005 * d["account"]["us"]:
+            print(f'  {kernel}: {part}: {us:.1f} us')
+    for kernel in d["account"].get("kernels", []):
+        for each in kernel.get("places", []):
+            print("  " + kernel["kernel"].split("(")[0] + ", " + place(each))
+        if kernel.get("mix"):
+            print("  " + kernel["kernel"].split("(")[0] + " issues " +
+                  ", ".join(f'{100 * m["share"]:.0f} % {m["kind"]}' for m in kernel["mix"]))
+
+
+def line(wanted, number):
+    found = [(k, p) for k in of(number)["account"].get("kernels", []) for p in k.get("places", [])
+             if p["at"]["line"] == int(wanted)]
+    print("\\n".join(place(p) for _, p in found) or "This line is not among the costliest places.")
+
+
+def tools():
+    for name, what in sorted(DATA["tools"].items()):
+        print(f"{name}: {what}")
+
+
+def tool(name, number):
+    if name not in DATA["tools"]:
+        sys.exit("There is no such tool; ./ask tools lists them.")
+    for finding in of(number)["every"].get(name, []):
+        print(f'{finding["cause"]} Likely {finding.get("likely_speedup", 1):.2f}x, at most {finding.get("upper_speedup", 1):.2f}x.')
+        for each in finding.get("prescriptions", []):
+            print(f'- [{each["tag"]}] {each["text"]}' + (f' Not when {each["not_when"]}.' if each.get("not_when") else ""))
+        return
+    ran = [each for each in of(number)["tools"] if each["tool"] == name]
+    print("It found nothing." if not ran or not ran[0].get("reason") else "Not run: " + ran[0]["reason"])
+
+
+def compare(first, second):
+    a, b = ({(k, p): us for k, p, us in parts(of(n)["account"])} for n in (first, second))
+    for key in sorted(set(a) | set(b), key=lambda key: -abs(b.get(key, 0) - a.get(key, 0)))[:12]:
+        print(f"  {key[0]}: {key[1]}: {a.get(key, 0):.1f} -> {b.get(key, 0):.1f} us")
+
+
+def main(words):
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "asked.txt"), "a", encoding="utf-8") as file:
+        file.write(" ".join(words) + "\\n")
+    verb, rest = (words or ["help"])[0], words[1:]
+    most = {"account": 1, "line": 2, "tools": 0, "tool": 2, "compare": 2}
+    least = {"account": 0, "line": 1, "tools": 0, "tool": 1, "compare": 2}
+    if verb not in most or not least[verb] <= len(rest) <= most[verb]:
+        sys.exit("ask account [N] | line LINE [N] | tools | tool NAME [N] | compare A B")
+    if verb in ("account", "line", "tool") and len(rest) < most[verb]:
+        rest.append(DATA["parent"])
+    globals()[verb](*rest)
+
+
+main(sys.argv[1:])
+'''
+
+
+def runs(options):
+    """[(name, arm, run)]"""
+    return [(name, arm, os.path.join(options.folder, name, arm))
+            for name in sorted(os.listdir(options.folder)) for arm in ARMS
+            if os.path.exists(os.path.join(options.folder, name, arm, "store.db"))]
+
+
+def begin(options):
+    def one(folder, gpu):
+        first = os.path.join(folder, ARMS[0])
+        if os.path.exists(os.path.join(first, "store.db")):
+            return
+        wrong = start_run(options, os.path.join(folder, "task.py"), first, "--start",
+                          os.path.join(folder, "parent.cu"), *gpu, *options.extra)
+        for arm in ARMS[1:]:
+            shutil.copytree(first, os.path.join(folder, arm))
+        print(f"{os.path.basename(folder)}: {wrong or 'begun'}", flush=True)
+    side_by_side(options, one, sorted(os.path.dirname(p) for p in glob.glob(os.path.join(options.folder, "*", "task.py"))), 1)
+
+
+def forget_requests(run):
+    """Those that nobody answered, so that each generation has one question."""
+    store = sqlite3.connect(os.path.join(run, "store.db"))
+    store.execute("delete from requests")
+    store.commit()
+    store.close()
+    for folder in glob.glob(os.path.join(run, "exchange", "0*")):
+        if not os.listdir(os.path.join(folder, "taken") if os.path.exists(os.path.join(folder, "taken")) else
+                          os.path.join(folder, "reply")):
+            shutil.rmtree(folder)
+
+
+def answers(options, run, seen):
+    """What ./ask knows: the diagnoses of all candidates, and the one to build on."""
+    out, _ = call(options, "show", run, "--json")
+    candidates = {}
+    for each in json.loads(out)["candidates"]:
+        said, wrong = call(options, "diagnose", f"{run}:{each['id']}", "--json")
+        if wrong or "{" not in said:
+            continue
+        d = json.loads(said[said.index("{"):])["diagnosis"]
+        every = {}
+        for finding in d["findings"]:
+            every.setdefault(finding["tool"], []).append(finding)
+        candidates[str(each["id"])] = {key: d.get(key) for key in ("account", "floor_us", "bound", "tools")} | {"every": every}
+    listed, _ = call(options, "tools", "--json")
+    with open(os.path.join(seen, "prompt.md"), encoding="utf-8") as file:
+        text = file.read()
+    parent = text.split("Build on candidate ")[1].split(":")[0].strip()
+    with open(os.path.join(seen, ".answers.json"), "w", encoding="utf-8") as file:
+        json.dump({"candidates": candidates, "parent": parent,
+                   "tools": {tool["name"]: tool["summary"] for tool in json.loads(listed)["tools"]
+                             if tool.get("target") in ("cuda", "any")}}, file)
+    with open(os.path.join(seen, "ask"), "w", encoding="utf-8") as file:
+        file.write(ASK)
+    os.chmod(os.path.join(seen, "ask"), stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP)
+    at = text.index("## What it computes")
+    with open(os.path.join(seen, "prompt.md"), "w", encoding="utf-8") as file:
+        file.write(text[:at] + MAY_ASK + text[at:])
+
+
+def ask(options):
+    for name, arm, run in runs(options):
+        generation = len(glob.glob(os.path.join(options.folder, "requests", name, arm, "*"))) + 1
+        seen = os.path.join(options.folder, "requests", name, arm, str(generation))
+        forget_requests(run)
+        out, wrong = call(options, "propose", run, "-n", "1", "--json", "--feedback", FEEDBACK[arm], *options.extra)
+        if wrong:
+            print(f"{name}, {arm}: {wrong}")
+            continue
+        request = json.loads(out[out.index("{"):])["requests"][0]
+        shutil.copytree(os.path.join(run, "exchange", os.path.basename(request)), seen)
+        with open(os.path.join(run, "asked"), "w", encoding="utf-8") as file:
+            file.write(os.path.basename(request))
+        if arm == "asked":
+            answers(options, run, seen)
+        print(seen)
+
+
+def measure(options):
+    def one(item, gpu):
+        name, arm, run = item
+        asked = os.path.join(run, "asked")
+        if not os.path.exists(asked):
+            return
+        generation = len(glob.glob(os.path.join(options.folder, "requests", name, arm, "*")))
+        replies = glob.glob(os.path.join(options.folder, "requests", name, arm, str(generation), "reply", "*.cu"))
+        with open(asked, encoding="utf-8") as file:
+            to = os.path.join(run, "exchange", file.read(), "reply")
+        for reply in replies:
+            shutil.copy(reply, os.path.join(to, f"g{generation}-{os.path.basename(reply)}"))
+        shown, _ = call(options, "show", run, "--json")
+        known = max(each["id"] for each in json.loads(shown)["candidates"])
+        begun = time.monotonic()
+        out, wrong = call(options, "measure", run, *gpu, *options.extra)
+        os.remove(asked)
+        shown, _ = call(options, "show", run, "--json")
+        with open(os.path.join(run, f"generation{generation}.json"), "w", encoding="utf-8") as file:
+            json.dump([each["id"] for each in json.loads(shown)["candidates"] if each["id"] > known], file)
+        print(f"{name}, {arm}, generation {generation}: {wrong or 'measured'} in {time.monotonic() - begun:.0f} s", flush=True)
+    side_by_side(options, one, runs(options), 1)
+    rows(options)
+
+
+def rows_of(run, shown):
+    """A row for each candidate that was written."""
+    by_id = {each["id"]: each for each in shown["candidates"]}
+    out = []
+    for path in sorted(glob.glob(os.path.join(run, "generation*.json"))):
+        with open(path, encoding="utf-8") as file:
+            ids = json.load(file)
+        for each in (by_id[i] for i in ids if i in by_id):
+            speed = each.get("speedup") or {}
+            base = (by_id.get(each["parent"], {}).get("speedup") or {}).get("ratio") or 1
+            out.append({"generation": int(re.search(r"(\d+)\.json", path).group(1)), "candidate": each["id"],
+                        "built_on": each["parent"], "outcome": each["outcome"], "time_us": each.get("time_us"),
+                        "labels": (((each.get("evaluation") or {}).get("outcome") or {}).get("labels") or []),
+                        "ratio": speed.get("ratio", 0) / base, "low": speed.get("low", 0) / base,
+                        "high": speed.get("high", 0) / base, "over_start": speed.get("ratio"),
+                        "answers": each.get("answers", ""),
+                        "reason": (((each.get("evaluation") or {}).get("outcome") or {}).get("reason") or "")[:300]})
+    return out
+
+
+def rows(options):
+    lines = []
+    for name, arm, run in runs(options):
+        out, _ = call(options, "show", run, "--json")
+        lines += [json.dumps({"task": name.replace("-", "/", 1), "parent": name, "arm": arm} | row)
+                  for row in rows_of(run, json.loads(out))]
+    with open(options.output, "w", encoding="utf-8") as file:
+        file.writelines(line + "\n" for line in lines)
+    print("\n".join(lines))
+
+
+def table(options):
+    with open(options.rows, encoding="utf-8") as file:
+        data = [json.loads(line) for line in file]
+    arms = [arm for arm in ARMS if any(row["arm"] == arm for row in data)]
+    tasks, last = sorted({row["task"] for row in data}), max(row["generation"] for row in data)
+
+    def best(task, arm, generation):
+        return max([1.0] + [row["over_start"] for row in data if row["outcome"] == "correct" and row["task"] == task
+                            and row["arm"] == arm and row["generation"] <= generation and row["over_start"]])
+    print("| arm | candidates | correct | faster than what they were built on | "
+          + " | ".join(f"after generation {g}" for g in range(1, last + 1)) + " | 95 % interval |")
+    print("|---" * (5 + last) + "|")
+    for arm in arms:
+        mine = [row for row in data if row["arm"] == arm]
+        right = [row for row in mine if row["outcome"] == "correct"]
+        sums = [geometric([best(task, arm, g) for task in tasks]) for g in range(1, last + 1)]
+        low, high = interval([best(task, arm, last) for task in tasks])
+        print(f"| {arm} | {len(mine)} | {len(right)} | {sum(row['low'] > 1 for row in right)} | "
+              + " | ".join(f"{each:.3f}x" for each in sums) + f" | {low:.3f} to {high:.3f} |")
+    print("\n| task | " + " | ".join(arms) + " |\n|---" + "|---" * len(arms) + "|")
+    for task in tasks:
+        print(f"| {task} | " + " | ".join(
+            ", ".join(f"{best(task, arm, g):.2f}x" for g in range(1, last + 1)) for arm in arms) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for name in ("begin", "ask", "measure", "rows", "table"):
+        verb = verbs.add_parser(name)
+        if name == "table":
+            verb.add_argument("rows")
+            continue
+        verb.add_argument("folder")
+        verb.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
+        verb.add_argument("--gpus", type=int, default=1)
+        verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
+        verb.add_argument("--extra", nargs="*", default=[], help="further options of the command")
+        if name in ("measure", "rows"):
+            verb.add_argument("--output", default=os.path.join(ROOT, "results/generations.jsonl"))
+    options = parser.parse_args()
+    options.until = time.monotonic() + getattr(options, "seconds", 0)
+    {"begin": begin, "ask": ask, "measure": measure, "rows": rows, "table": table}[options.verb](options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
