@@ -83,10 +83,12 @@ def draw(options):
     return out
 
 
-def call(options, *arguments, seconds=300):
-    """(standard output, what went wrong or "")."""
+def call(options, *arguments, seconds=300, gpu=None):
+    """(standard output, what went wrong or ""). `gpu`: the only one that it sees."""
+    seen = os.environ | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu is not None else {})
     try:
-        done = subprocess.run([options.kernelpro, *arguments], capture_output=True, text=True, timeout=seconds)
+        done = subprocess.run([options.kernelpro, *arguments], capture_output=True, text=True, timeout=seconds,
+                              env=seen)
     except subprocess.TimeoutExpired:
         return "", f"no answer in {seconds} s"
     # 1: a kernel is not correct; 7: a run whose replies are still to come.

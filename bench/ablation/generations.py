@@ -229,14 +229,16 @@ def measure(options):
             to = os.path.join(run, "exchange", file.read(), "reply")
         for reply in replies:
             shutil.copy(reply, os.path.join(to, f"g{generation}-{os.path.basename(reply)}"))
-        shown, _ = call(options, "show", run, "--json")
-        known = max(each["id"] for each in json.loads(shown)["candidates"])
         begun = time.monotonic()
-        out, wrong = call(options, "measure", run, *gpu, *options.extra)
+        out, wrong = call(options, "measure", run, *options.extra, gpu=gpu[-1] if gpu else None)
         os.remove(asked)
         shown, _ = call(options, "show", run, "--json")
+        known = {1}  # the start; those of an interrupted call belong to this generation
+        for path in glob.glob(os.path.join(run, "generation*.json")):
+            with open(path, encoding="utf-8") as file:
+                known.update(json.load(file))
         with open(os.path.join(run, f"generation{generation}.json"), "w", encoding="utf-8") as file:
-            json.dump([each["id"] for each in json.loads(shown)["candidates"] if each["id"] > known], file)
+            json.dump([each["id"] for each in json.loads(shown)["candidates"] if each["id"] not in known], file)
         print(f"{name}, {arm}, generation {generation}: {wrong or 'measured'} in {time.monotonic() - begun:.0f} s", flush=True)
     side_by_side(options, one, runs(options), 1)
     rows(options)
@@ -249,7 +251,7 @@ def rows_of(run, shown):
     for path in sorted(glob.glob(os.path.join(run, "generation*.json"))):
         with open(path, encoding="utf-8") as file:
             ids = json.load(file)
-        for each in (by_id[i] for i in ids if i in by_id):
+        for each in (by_id[i] for i in ids if by_id.get(i, {}).get("evaluated")):
             speed = each.get("speedup") or {}
             base = (by_id.get(each["parent"], {}).get("speedup") or {}).get("ratio") or 1
             out.append({"generation": int(re.search(r"(\d+)\.json", path).group(1)), "candidate": each["id"],

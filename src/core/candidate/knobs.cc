@@ -198,7 +198,8 @@ Result<Knob> parse_knob(std::string_view declaration, int line) {
     }
   }
   if (colon == std::string_view::npos) return knob;
-  knob.tags = words(replace_all(std::string(declaration.substr(colon + 1)), ",", " "));
+  const std::string tags = replace_all(std::string(declaration.substr(colon + 1)), ",", " ");
+  knob.tags = words(replace_all(tags, "_", "-"));  // a matter of spelling
   for (const std::string& tag : knob.tags) {
     if (!is_tag(tag)) {
       return wrong_knob(line, who + " has the tag \"" + printable(tag) + "\"",

@@ -261,7 +261,7 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
     // Not always the same, so that nobody knows how small it is.
     if (kind == DrawKind::kFaint) spec.factor = kp::two_to(-14 - static_cast<int>(mine % 12));
     if (row.few) {
-      spec.depth = task.module && square ? 1 : 0;
+      if (shape == kp::kFew) spec.depth = task.module && square ? 1 : 0;
       spec.period =
           static_cast<unsigned>(std::clamp<std::int64_t>(t.elements / kFewest, 1, 1 << 30));
     }

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/task/key.h"
+#include "measure/judge/probe_rows.h"
 #include "measure/judge/testing.h"
 
 namespace kernelpro {
@@ -371,6 +372,24 @@ TEST(ProbeShapes, FewOfOneSignChangeIt) {
   const std::vector<double> once = drawn.shaped(DrawKind::kFewInputs, 4);
   for (const std::size_t i : changed(given, once)) factors.insert(once[i] / given[i]);
   EXPECT_EQ(factors.size(), 2u) << "of either kind in one draw";
+}
+
+TEST(ProbeShapes, EachKindSurvivesTheJourneyToTheJudge) {
+  for (const Init& init :
+       {Init{}, Init{Init::Kind::kIntegers, 0, 9}, Init{Init::Kind::kConstant, 1, 0},
+        Init{Init::Kind::kBernoulli, 0.5, 0}}) {
+    Drawn drawn(DType::kFp32, init);
+    for (const Role role : {Role::kInput, Role::kParameter}) {
+      drawn.task.tensors[0].role = role;
+      for (const ProbeRow& row : probe_rows()) {
+        for (int level = 0; level < row.levels; ++level) {
+          const std::string json = shape_specs_to_json(
+              probe_shapes(drawn.task, drawn.tensors, row.kind, 4, 0, false, level));
+          EXPECT_TRUE(shape_specs_from_json(json)) << row.words << ": " << json;
+        }
+      }
+    }
+  }
 }
 
 TEST(ProbeShapes, SurviveTheJourneyToTheJudge) {
