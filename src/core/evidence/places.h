@@ -90,6 +90,17 @@ struct StallShare {
   double exposed = 0;
 };
 
+// Source that issues much and belongs together: a call, with all that it runs, or lines beside each
+// other.
+struct IssueRegion {
+  SourceLine line;  // of those lines, the one that issues most
+  int first = 0, last = 0;
+  double share = 0;                  // of the samples in which a warp issued
+  WorkKind kind = WorkKind::kOther;  // what most of its instructions do
+};
+inline constexpr std::size_t kMostRegions = 6;
+inline constexpr double kLeastRegion = 0.05;
+
 struct Places {
   // kSampled: counted. kEstimated: from machine code, weighted by stall counters where there are
   // any.
@@ -100,7 +111,8 @@ struct Places {
   // Of the samples in which a warp issued: what its instruction did, the largest first; they add up
   // to 1. Empty when estimated.
   std::vector<WorkShare> issued;
-  double single_producer = 0;  // share of the waits for a producer that have exactly one
+  std::vector<IssueRegion> regions;  // of the same samples, the largest first; no two overlap
+  double single_producer = 0;        // share of the waits for a producer that have exactly one
 };
 inline constexpr int kMostPlaces = 24;
 

@@ -145,6 +145,32 @@ std::vector<WorkShare> issued_from_json(const Plain& json) {
   return issued;
 }
 
+Json regions_to_json(const std::vector<IssueRegion>& regions) {
+  Json json = Json::array();
+  for (const IssueRegion& each : regions) {
+    json.push_back({{"file", each.line.file},
+                    {"line", each.line.line},
+                    {"text", each.line.text},
+                    {"first", each.first},
+                    {"last", each.last},
+                    {"share", each.share},
+                    {"kind", work_row(each.kind).name}});
+  }
+  return json;
+}
+
+std::vector<IssueRegion> regions_from_json(const Plain& json) {
+  std::vector<IssueRegion> regions;
+  for (const Plain& each : json) {
+    if (regions.size() == kMostRegions) break;
+    const auto kind = each.is_object() ? work_from_name(text(each, "kind")) : std::nullopt;
+    if (!kind) continue;
+    regions.push_back({line_from_json(each), natural(each, "first"), natural(each, "last"),
+                       part(each, "share"), *kind});
+  }
+  return regions;
+}
+
 }  // namespace
 
 Json places_to_json(const Places& places) {
@@ -171,6 +197,7 @@ Json places_to_json(const Places& places) {
                {"stalls", std::move(stalls)},
                {"places", std::move(list)}};
   if (!places.issued.empty()) json["issued"] = issued_to_json(places.issued);
+  if (!places.regions.empty()) json["regions"] = regions_to_json(places.regions);
   return json;
 }
 
@@ -188,6 +215,7 @@ std::optional<Places> places_from_json(const Plain& json) {
     places.stalls.push_back({*stall, share, std::min(share, part(item, "exposed"))});
   }
   places.issued = issued_from_json(array(json, "issued"));
+  places.regions = regions_from_json(array(json, "regions"));
   for (const Plain& item : array(json, "places")) {
     if (places.places.size() == kMostPlaces) break;
     if (std::optional<Place> place = place_from_json(item)) {

@@ -108,7 +108,8 @@ struct KernelAccount {
   // Of the instructions that it issues, by samples; without any, of those of its hot loops, where
   // kinds overlap a little. The largest first, from kLeastMix on.
   std::vector<WorkShare> mix;
-  double hot_instructions = 0;  // of one pass of the hot loops; 0: the mix is by samples
+  std::vector<IssueRegion> regions;  // where it issues them, by samples
+  double hot_instructions = 0;       // of one pass of the hot loops; 0: the mix is by samples
   // Of the cycles with a resident warp: the fraction in which a scheduler issued. 0: unknown.
   double issuing = 0;
   // Of a warp's resident cycles: the fraction in which it issued. 0: unknown.
@@ -135,6 +136,9 @@ struct Account {
 
 std::string account_to_json(const Account& account);
 std::optional<Account> account_from_json(const std::string& json);
+
+// "kernel.cu:44-52 `const float q = fmaf(e, e + 2, 2);`"
+std::string region_words(const IssueRegion& region);
 
 // "by samples, it issues 41 % copies between registers, 21 % fp32 arithmetic", or "its hot loop has
 // 761 instructions: 41 % ..."; "" if unknown.

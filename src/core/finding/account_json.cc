@@ -70,6 +70,18 @@ Json kernel_json(const KernelAccount& kernel) {
     if (kernel.hot_instructions > 0) json["hot_instructions"] = kernel.hot_instructions;
     json["mix"] = std::move(mix);
   }
+  if (!kernel.regions.empty()) {
+    Json regions = Json::array();
+    for (const IssueRegion& each : kernel.regions) {
+      Json at = source_line_json(each.line);
+      at.update({{"first", each.first},
+                 {"last", each.last},
+                 {"share", each.share},
+                 {"kind", work_row(each.kind).name}});
+      regions.push_back(std::move(at));
+    }
+    json["issues_at"] = std::move(regions);
+  }
   if (kernel.issuing > 0) json["issuing"] = kernel.issuing;
   if (kernel.warp_issuing > 0) json["warp_issuing"] = kernel.warp_issuing;
   json["memory_bound"] = kernel.memory_bound;
@@ -95,6 +107,17 @@ KernelAccount read_kernel(const Json& json) {
     const JsonReader each(item);
     const auto kind = work_from_name(each.text("kind"));
     if (kind) kernel.mix.push_back({*kind, each.real("share")});
+  }
+  for (const Json& item : r.array("issues_at")) {
+    const JsonReader each(item);
+    const auto kind = work_from_name(each.text("kind"));
+    if (!kind || kernel.regions.size() == kMostRegions) continue;
+    kernel.regions.push_back(
+        {{each.text("file"), static_cast<int>(each.integer("line")), each.text("text")},
+         static_cast<int>(each.integer("first")),
+         static_cast<int>(each.integer("last")),
+         each.real("share"),
+         *kind});
   }
   kernel.issuing = r.real("issuing");
   kernel.warp_issuing = r.real("warp_issuing");

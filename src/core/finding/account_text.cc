@@ -127,6 +127,12 @@ std::string place_cause(const CostlyPlace& place) {
   return text;
 }
 
+std::string region_words(const IssueRegion& region) {
+  std::string text = region.line.file + ":" + number(region.first);
+  if (region.last > region.first) text += "-" + number(region.last);
+  return region.line.text.empty() ? text : text + " `" + one_line(region.line.text) + "`";
+}
+
 std::string mix_words(const KernelAccount& kernel) {
   std::string text;
   for (const WorkShare& each : kernel.mix) {
@@ -134,9 +140,15 @@ std::string mix_words(const KernelAccount& kernel) {
             std::string(work_row(each.kind).words);
   }
   if (text.empty()) return "";
-  return kernel.hot_instructions > 0
-             ? "its hot loop has " + number(kernel.hot_instructions) + " instructions: " + text
-             : "by samples, it issues " + text;
+  if (kernel.hot_instructions > 0) {
+    return "its hot loop has " + number(kernel.hot_instructions) + " instructions: " + text;
+  }
+  std::string where;
+  for (const IssueRegion& each : kernel.regions) {
+    where += (where.empty() ? "" : ", ") + share_text(each.share, 1) + " " + region_words(each) +
+             " (mostly " + std::string(work_row(each.kind).words) + ")";
+  }
+  return "by samples, it issues " + text + (where.empty() ? "" : "; of all that, " + where);
 }
 
 std::string account_to_text(const Account& account, bool at_ceiling) {

@@ -55,6 +55,7 @@ void add_mix(const Evidence& facts, KernelAccount* account) {
     for (const WorkShare& each : facts.places->issued) {
       if (each.share >= kLeastMix) account->mix.push_back(each);
     }
+    account->regions = facts.places->regions;
   } else {
     add_hot_loops(facts, account);
   }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "profile/places/blame.h"
 #include "profile/places/estimate.h"
+#include "profile/places/regions.h"
 #include "profile/sass/work.h"
 
 namespace kernelpro {
@@ -70,6 +71,8 @@ class Merger {
     for (const WaitAt& wait : waits_) weigh(wait);
     blame_all();
     places.issued = issued();
+    places.regions = issue_regions(f_, control_, load_.issued);
+    for (IssueRegion& region : places.regions) add_text(text_, &region.line);
     places.single_producer = waited_ > 0 ? single_ / waited_ : 0;
     for (auto& [key, group] : groups_) group.place.share /= all, group.place.exposed /= all;
     places.places = chosen();
@@ -402,6 +405,7 @@ Places estimated_places(const SassFunction& kernel, const Evidence& facts, const
   Places places = Merger(kernel, hot, std::move(waits), text).merge(std::move(stalls));
   places.basis = Places::Basis::kEstimated;
   places.issued.clear();
+  places.regions.clear();
   return places;
 }
 

@@ -112,6 +112,21 @@ TEST(Places, SayWhatAKernelIssues) {
   EXPECT_DOUBLE_EQ(places.issued[0].share, 0.75);
 }
 
+TEST(Places, RegionsSurviveTheJourneyToTheStore) {
+  int with_regions = 0;
+  for (const auto& [name, f] : recorded_kernels(KERNELPRO_SOURCE_DIR, "sm_90a.nvdisasm.txt")) {
+    Evidence evidence;
+    evidence.places = sampled_places(f, samples_everywhere(f), fixture_lines());
+    const std::string json = evidence_to_json(evidence);
+    const auto again = evidence_from_json(json);
+    ASSERT_TRUE(again && again->places) << name;
+    EXPECT_EQ(evidence_to_json(*again), json) << name;
+    EXPECT_EQ(again->places->regions.size(), evidence.places->regions.size());
+    with_regions += evidence.places->regions.empty() ? 0 : 1;
+  }
+  EXPECT_GT(with_regions, 0);
+}
+
 TEST(Places, AUseIsBlamedOnTheLoadThatItWaitsFor) {
   for (const char* file : kCoded) {
     const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, file);

@@ -17,6 +17,7 @@ constexpr double kCritical = 0.6;
 constexpr double kIssues = 0.7;  // instructions per cycle: the schedulers have enough to do
 constexpr double kBusy = 0.7;
 constexpr double kLeastGain = 1.05;
+constexpr double kHidden = 0.25;  // of what is lost by issuing: more than the stall loses
 
 struct Reason {
   Stall stall;
@@ -121,6 +122,17 @@ FindingSites place(const Facts& facts, Stall reason) {
   return {};
 }
 
+// Whether samples show that others issue, or memory works, while warps wait for that reason: as
+// those do whose only work is to load for others.
+bool is_hidden(const Facts& facts, Stall stall) {
+  const KernelAccount* account = facts.account();
+  const Places* places = facts.places();
+  if (account == nullptr || places == nullptr || places->basis != Places::Basis::kSampled) {
+    return false;
+  }
+  return account->wait(stall) < kHidden * account->part(PartKind::kIssue);
+}
+
 std::optional<Finding> dominant_stall(const Facts& facts) {
   const KernelModel& model = facts.model();
   if (!model.counted() || model.demand() >= kBusy) return std::nullopt;
@@ -137,7 +149,7 @@ std::optional<Finding> dominant_stall(const Facts& facts) {
     share = *part;
     worst = &reason;
   }
-  if (worst == nullptr) return std::nullopt;
+  if (worst == nullptr || is_hidden(facts, worst->stall)) return std::nullopt;
   Effect half, none;
   half.waiting = 1 - 0.5 * share;
   none.waiting = 1 - share;
