@@ -3,6 +3,7 @@
 """Several generations from the same kernels, with different feedback: what the loop adds to a step.
 
     bench/ablation/generations.py begin DIR             # GPU: a run of each DIR/NAME/{task.py,parent.cu}
+    bench/ablation/generations.py recall DIR            # or the runs of generations.tar.xz
     bench/ablation/generations.py ask DIR               # requests of the next generation
     bench/ablation/generations.py measure DIR           # GPU: the replies to them
     bench/ablation/generations.py rows DIR              # a JSON line for each candidate
@@ -25,9 +26,10 @@ import shutil
 import sqlite3
 import stat
 import sys
+import tarfile
 import time
 
-from ablation import call, geometric, interval, side_by_side, start_run, ROOT
+from ablation import call, geometric, interval, side_by_side, start_run, HERE, ROOT
 
 ARMS = ("none", "diagnosed", "asked")
 FEEDBACK = {"none": "none", "diagnosed": "diagnosed", "asked": "none"}
@@ -145,6 +147,23 @@ def runs(options):
             if os.path.exists(os.path.join(options.folder, name, arm, "store.db"))]
 
 
+def measured(run):
+    """How many generations it has."""
+    return len(glob.glob(os.path.join(run, "generation*.json")))
+
+
+def recall(options):
+    """The runs of generations.tar.xz, to go on with."""
+    with tarfile.open(os.path.join(HERE, "generations.tar.xz")) as archive:
+        archive.extractall(options.folder, filter="data")
+    for recorded in sorted(glob.glob(os.path.join(options.folder, "*", "*.jsonl"))):
+        run = recorded.removesuffix(".jsonl")
+        _, wrong = call(options, "pack", recorded, run)
+        for path in glob.glob(run + ".generation*.json"):
+            os.rename(path, os.path.join(run, path[len(run) + 1:]))
+        print(f"{run}: {wrong or 'recalled'}")
+
+
 def begin(options):
     def one(folder, gpu):
         first = os.path.join(folder, ARMS[0])
@@ -201,7 +220,7 @@ def answers(options, run, seen):
 
 def ask(options):
     for name, arm, run in runs(options):
-        generation = len(glob.glob(os.path.join(options.folder, "requests", name, arm, "*"))) + 1
+        generation = measured(run) + 1
         seen = os.path.join(options.folder, "requests", name, arm, str(generation))
         forget_requests(run)
         out, wrong = call(options, "propose", run, "-n", "1", "--json", "--feedback", FEEDBACK[arm], *options.extra)
@@ -223,7 +242,7 @@ def measure(options):
         asked = os.path.join(run, "asked")
         if not os.path.exists(asked):
             return
-        generation = len(glob.glob(os.path.join(options.folder, "requests", name, arm, "*")))
+        generation = measured(run) + 1
         replies = glob.glob(os.path.join(options.folder, "requests", name, arm, str(generation), "reply", "*.cu"))
         with open(asked, encoding="utf-8") as file:
             to = os.path.join(run, "exchange", file.read(), "reply")
@@ -303,7 +322,7 @@ def table(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("begin", "ask", "measure", "rows", "table"):
+    for name in ("begin", "recall", "ask", "measure", "rows", "table"):
         verb = verbs.add_parser(name)
         if name == "table":
             verb.add_argument("rows")
@@ -317,7 +336,7 @@ def main():
             verb.add_argument("--output", default=os.path.join(ROOT, "results/generations.jsonl"))
     options = parser.parse_args()
     options.until = time.monotonic() + getattr(options, "seconds", 0)
-    {"begin": begin, "ask": ask, "measure": measure, "rows": rows, "table": table}[options.verb](options)
+    {"begin": begin, "recall": recall, "ask": ask, "measure": measure, "rows": rows, "table": table}[options.verb](options)
 
 
 if __name__ == "__main__":

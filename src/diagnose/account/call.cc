@@ -88,17 +88,41 @@ KernelFloor whole_floor(const Roofline& roofline) {
   return {roofline.floor_us, roofline.memory_floor_us};
 }
 
-// The call's compulsory bytes, divided as the kernels' traffic is. Unknown where arithmetic bounds
-// the call, and where some traffic was not counted.
+// The call's compulsory bytes, divided as the kernels' traffic is; 0 where some was not counted.
+double own_memory_floor(const KernelEvidence& kernel, const Evidence& evidence,
+                        const Roofline& roofline) {
+  const auto bandwidth = evidence.get("ceiling.copy_bandwidth");
+  const auto all = device_bytes(evidence.kernels), own = device_bytes(kernel.facts);
+  if (!bandwidth || *bandwidth <= 0 || !own || !all || *all <= 0) return 0;
+  const double needed = std::min(1.0, roofline.memory_floor_us * 1e-6 * *bandwidth / *all);
+  return *own * needed / *bandwidth * 1e6;
+}
+
+// The part of the call's arithmetic that the kernel does: of the matrix units' time if they are
+// used, else of the multiply-adds'. Nothing where it was not counted of every kernel.
+std::optional<double> own_work(const KernelEvidence& kernel, const Evidence& evidence) {
+  for (const char* unit : {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+                           "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed"}) {
+    double all = 0, own = 0;
+    for (const KernelEvidence& each : evidence.kernels) {
+      const auto busy = each.facts.get(unit);
+      if (!busy) return std::nullopt;
+      const double work = *busy * each.facts.get("kernel.share").value_or(0);
+      all += work;
+      if (&each == &kernel) own = work;
+    }
+    if (all > 0) return own / all;
+  }
+  return std::nullopt;
+}
+
 KernelFloor own_floor(const KernelEvidence& kernel, const Evidence& evidence,
                       const Roofline& roofline) {
-  const auto bandwidth = evidence.get("ceiling.copy_bandwidth");
-  if (roofline.theory != Bound::kMemory || !bandwidth || *bandwidth <= 0) return {};
-  const auto all = device_bytes(evidence.kernels), own = device_bytes(kernel.facts);
-  if (!own || !all || *all <= 0) return {};
-  const double needed = std::min(1.0, roofline.memory_floor_us * 1e-6 * *bandwidth / *all);
-  const double us = *own * needed / *bandwidth * 1e6;
-  return {us, us};
+  const double memory = own_memory_floor(kernel, evidence, roofline);
+  if (roofline.theory == Bound::kMemory) return {memory, memory};
+  const auto work = own_work(kernel, evidence);
+  if (!work) return {};
+  return {roofline.floor_us * *work, memory};
 }
 
 void add_kernels(const Evidence& evidence, const Roofline& roofline, Account* account) {

@@ -195,8 +195,8 @@ KernelAccount kernel_account(const std::string& name, double us, const Evidence&
   const double active = floor + kernel.left();
   const double excess = excess_us(evidence, facts, least.memory_us);
   const char* const excess_how =
-      least.us > 0 ? "bytes moved beyond the compulsory ones / copy bandwidth"
-                   : "bytes moved / copy bandwidth; how many are needed is unknown";
+      least.memory_us > 0 ? "bytes moved beyond the compulsory ones / copy bandwidth"
+                          : "bytes moved / copy bandwidth; how many are needed is unknown";
   const std::optional<Exposure> seen = before > 0 ? exposure_of(facts) : std::nullopt;
   if (!seen) {
     kernel.take({PartKind::kTraffic, {}, excess, Level::kCounters, excess_how});

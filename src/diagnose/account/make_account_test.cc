@@ -181,6 +181,40 @@ TEST(Account, TheFloorCoversTheWaitsOfItsOwnKindFirst) {
   EXPECT_EQ(account.level(), Level::kCounters);
 }
 
+// A product and a pass over its results: the arithmetic is the product's, and so is its floor.
+TEST(Account, EachKernelHasItsPartOfTheArithmeticsFloor) {
+  for (const bool counted : {true, false}) {
+    Evidence e;
+    e.set("timing.median", 1000, "test");
+    e.set("plan.kernels", 2, "test");
+    e.set("task.compulsory_bytes", 4e8, "test");
+    e.set("task.flops", 4e11, "test");
+    e.set("task.matmul_flops", 4e11, "test");
+    e.set("ceiling.copy_bandwidth", 4e12, "test");
+    e.set("task.half_inputs", 1, "test");
+    e.set("ceiling.tensor_rate", 8e14, "test");
+    e.set("ceiling.fma_rate", 6e13, "test");
+    for (const char* name : {"product", "pass"}) {
+      const bool product = name == std::string("product");
+      KernelEvidence kernel;
+      kernel.name = name;
+      kernel.facts.set("kernel.share", product ? 0.7 : 0.3, "test");
+      kernel.facts.set("gpu__time_duration.sum", product ? 7e5 : 3e5, "test");
+      if (counted) {
+        kernel.facts.set("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+                         product ? 70 : 0, "test");
+      }
+      e.kernels.push_back(std::move(kernel));
+    }
+    const Roofline roof = roofline(e);
+    ASSERT_EQ(roof.theory, Bound::kCompute);
+    const Account account = make_account(e, roof);
+    ASSERT_EQ(account.kernels.size(), 2u);
+    EXPECT_NEAR(account.kernels[0].part(PartKind::kFloor), counted ? roof.floor_us : 0, 1e-3);
+    EXPECT_EQ(account.kernels[1].part(PartKind::kFloor), 0);
+  }
+}
+
 TEST(Account, TextIsShortAndNamesThePlace) {
   const Evidence e = gather(204);
   const std::string text = account_to_text(make_account(e, roofline(e)), false);
