@@ -123,6 +123,13 @@ struct Pass {
   std::vector<View> kernels;  // at least one: the call's only kernel
 };
 
+// Of the call's time; where nothing timed the kernels of a call apart, each is as likely the long
+// one.
+double likely_share(const View& view, const Pass& pass) {
+  if (view.kernel == nullptr || view.kernel->facts.get("kernel.share")) return view.share();
+  return 1.0 / static_cast<double>(std::max<std::size_t>(1, pass.evidence.kernels.size()));
+}
+
 const KernelAccount* account_of(const Account& account, const std::string& kernel) {
   if (account.kernels.size() == 1 && account.kernels[0].kernel.empty()) return &account.kernels[0];
   for (const KernelAccount& each : account.kernels) {
@@ -198,7 +205,7 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
   if (view.account != nullptr && view.places()) {
     place_finding(*view.places(), *view.account, view.get("timing.median").value_or(0), &*finding);
   }
-  finding->likely_speedup = of_call(finding->likely_speedup, view.share());
+  finding->likely_speedup = of_call(finding->likely_speedup, likely_share(view, pass));
   finding->upper_speedup = of_call(finding->upper_speedup, view.share());
   if (!pass.roof.known() && tool.scope == Scope::kKernel && finding->upper_speedup > 1) {
     finding->upper_speedup *= kSecondary;

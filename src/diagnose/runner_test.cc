@@ -63,6 +63,33 @@ TEST(Roofline, TensorRateOnlyForHalfInputs) {
   EXPECT_NEAR(roofline(e).compute_floor_us, fp32 / 100, fp32 * 1e-9);
 }
 
+// Where nothing timed a call's kernels apart, a flaw of one is not worth the whole call.
+TEST(Runner, AKernelOfUnknownShareIsOneOfMany) {
+  double likely[2] = {0, 0};
+  for (const bool timed : {false, true}) {
+    Evidence e;
+    e.set("timing.median", 1000, Level::kTiming, "t");
+    e.set("machine.parallel_units", 132, Level::kTiming, "t");
+    e.set("plan.kernels", 4, Level::kStatic, "t");
+    for (const char* name : {"product", "pass", "pack", "finish"}) {
+      const bool small = name == std::string("finish");
+      KernelEvidence kernel;
+      kernel.name = name;
+      kernel.facts.set("launch__grid_size", small ? 64 : 132 * 16, Level::kStatic, "t");
+      kernel.facts.set("launch__block_size", 256, Level::kStatic, "t");
+      kernel.facts.set("launch__occupancy_limit_blocks", 8, Level::kStatic, "t");
+      if (timed) kernel.facts.set("kernel.share", small ? 0.9 : 0.03, Level::kCounters, "t");
+      e.kernels.push_back(std::move(kernel));
+    }
+    for (const Finding& finding : diagnose(e).findings) {
+      if (finding.tool == "small-grid") likely[timed ? 1 : 0] = finding.likely_speedup;
+    }
+  }
+  EXPECT_GT(likely[0], 1);
+  EXPECT_LT(likely[0], 1.34) << "a fourth of the call, at most";
+  EXPECT_GT(likely[1], 1.4);
+}
+
 // fp32 products at the ceiling of multiply-adds: matrix units multiply parts of them faster.
 TEST(Runner, AnotherUnitComesBeforeAStop) {
   const double flops = 2.0 * 4096 * 4096 * 4096;
