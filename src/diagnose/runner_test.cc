@@ -78,6 +78,8 @@ TEST(Runner, AKernelOfUnknownShareIsOneOfMany) {
       kernel.facts.set("launch__grid_size", small ? 64 : 132 * 16, Level::kStatic, "t");
       kernel.facts.set("launch__block_size", 256, Level::kStatic, "t");
       kernel.facts.set("launch__occupancy_limit_blocks", 8, Level::kStatic, "t");
+      kernel.facts.set("launch__waves_per_multiprocessor", small ? 64 / 132.0 / 8 : 2,
+                       Level::kStatic, "t");
       if (timed) kernel.facts.set("kernel.share", small ? 0.9 : 0.03, Level::kCounters, "t");
       e.kernels.push_back(std::move(kernel));
     }
