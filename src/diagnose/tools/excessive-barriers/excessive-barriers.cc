@@ -116,7 +116,8 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
   finding.metrics = {"sass.hot.barriers"};
   finding.cause = "The hot loop has " + number(barriers) + " block barriers";
   if (between < 1e9) {
-    finding.cause += ", as few as " + number(between) + " instructions apart";
+    finding.cause += ", as few as " + number(between) +
+                     (between == 1 ? " instruction apart" : " instructions apart");
     finding.metrics.emplace_back("sass.hot.between_barriers");
   }
   finding.cause += " (" + number(block) + " threads wait at each)";
