@@ -90,10 +90,8 @@ void from_kernel(const Options& options, Chosen* chosen) {
   const LanguageRow* language = language_of_file(options.text("--kernel"));
   if (language == nullptr) language = &native_language(TargetKind::kCuda);
   request.c = require(export_case(chosen->task, language->target, options.text("--case")));
-  candidate.language = language->language;
-  candidate.source = require(read_file(options.text("--kernel"), 4 << 20));
-  candidate.knobs =
-      default_values(require(parse_knobs(candidate.source, reserved_names(chosen->task))));
+  candidate = require(candidate_of(chosen->task, language->language,
+                                   require(read_file(options.text("--kernel"), 4 << 20)), {}));
   for (const auto& [name, value] : read_pairs(options, "--knob")) {
     const auto knob = candidate.knobs.find(name);
     if (knob == candidate.knobs.end()) {

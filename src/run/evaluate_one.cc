@@ -8,9 +8,7 @@
 
 #include "base/clock.h"
 #include "base/process/subprocess.h"
-#include "base/text.h"
 #include "core/candidate/knobs.h"
-#include "core/candidate/requirements.h"
 #include "core/evidence/rates.h"
 #include "diagnose/diagnose.h"
 #include "measure/judge/evaluator.h"
@@ -22,51 +20,6 @@ namespace kernelpro {
 namespace {
 
 double ms_since(double from_s) { return 1000 * (real_clock().now_s() - from_s); }
-
-Result<KnobValues> values_with(const std::string& source, const std::vector<Knob>& knobs,
-                               const KnobValues& overrides) {
-  KnobValues values = default_values(knobs);
-  for (const auto& [name, value] : overrides) {
-    const auto knob = std::find_if(knobs.begin(), knobs.end(),
-                                   [&](const Knob& each) { return each.name == name; });
-    if (knob == knobs.end()) {
-      std::vector<std::string> names;
-      for (const Knob& each : knobs) names.push_back(each.name);
-      return fail(ErrorKind::kBadInput, "the kernel declares no knob " + name,
-                  names.empty() ? "declare one: // @knob " + name + " " + value
-                                : "its knobs are: " + join_text(names, " "));
-    }
-    if (std::find(knob->values.begin(), knob->values.end(), value) == knob->values.end()) {
-      return fail(ErrorKind::kBadInput, "the knob " + name + " has no value " + value,
-                  "its values are: " + join_text(knob->values, " "));
-    }
-    values[name] = value;
-  }
-  KP_ASSIGN(const auto requirements, Requirements::parse(source, knobs));
-  if (const std::string broken = requirements.broken(values); !broken.empty()) {
-    return fail(ErrorKind::kBadInput,
-                "these values of the knobs do not meet the kernel's `@require " + broken + "`",
-                "choose others that do");
-  }
-  return values;
-}
-
-}  // namespace
-
-Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel) {
-  Candidate candidate;
-  candidate.language = kernel.language;
-  candidate.source = kernel.source;
-  candidate.origin.proposer = Origin::kGiven;
-  std::vector<Knob> declared;
-  if (language_row(kernel.language).knobs) {
-    KP_ASSIGN(declared, parse_knobs(kernel.source, reserved_names(task)));
-  }
-  KP_ASSIGN(candidate.knobs, values_with(kernel.source, declared, kernel.knobs));
-  return candidate;
-}
-
-namespace {
 
 constexpr EnergyPlan kEnergy{5, 1.0};
 
@@ -224,6 +177,11 @@ Result<std::vector<EvaluateOneResult>> Judging::run(const Stations& stations) {
 }
 
 }  // namespace
+
+Result<Candidate> candidate_of(const Task& task, const KernelFile& kernel) {
+  return candidate_of(task, kernel.language, kernel.source, {Origin::kGiven, 0, "", {}},
+                      kernel.knobs);
+}
 
 Result<std::vector<EvaluateOneResult>> evaluate_many(const Task& task,
                                                      const std::vector<KernelFile>& kernels,

@@ -92,20 +92,15 @@ Result<Proposal> Exchange::read_reply(const std::string& name, const std::string
   KP_ASSIGN(auto reply, read_file(join(join(path_of(name), "reply"), file), kMostBytes));
   const Language language = wanted_dialect(request).language;
   KP_ASSIGN(auto source, source_of_reply(reply, language));
-  KP_ASSIGN(auto knobs, parse_knobs(source, reserved_names(*request.task)));
-  Proposal proposal;
-  Candidate& candidate = proposal.candidate;
-  candidate.language = language;
-  candidate.source = std::move(source);
-  candidate.knobs = default_values(knobs);
   const auto parent = std::find_if(request.history.begin(), request.history.end(),
                                    [&](const KnownPtr& each) { return each->id == asked->parent; });
   const Diagnosis offered = parent != request.history.end() ? (*parent)->diagnosis : Diagnosis();
   const FindingRef asked_for = offers_one(offered) ? asked->answers : FindingRef();
-  candidate.origin = {this->name(), asked->parent, idea_of(candidate.source),
-                      named_answer(candidate.source, offered).value_or(asked_for)};
-  proposal.writing = Writing{name, this->name(), asked->prompt, std::move(reply), ""};
-  return proposal;
+  const Origin origin{this->name(), asked->parent, idea_of(source),
+                      named_answer(source, offered).value_or(asked_for)};
+  KP_ASSIGN(auto candidate, candidate_of(*request.task, language, std::move(source), origin));
+  return Proposal{std::move(candidate),
+                  Writing{name, this->name(), asked->prompt, std::move(reply), ""}};
 }
 
 void Exchange::refuse(const std::string& folder, const std::string& file, const Error& error,

@@ -371,23 +371,18 @@ std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
     told->why = why;
     return std::optional<Proposal>();
   };
-  Proposal proposal;
-  Candidate& candidate = proposal.candidate;
-  candidate.language = wanted_dialect(about).language;
-  auto source = source_of_reply(call.reply, candidate.language);
+  const Language language = wanted_dialect(about).language;
+  auto source = source_of_reply(call.reply, language);
   if (!source)
     return refuse(CallOutcome::kNoCode, source.error().message + ": " + source.error().next);
-  const auto knobs = parse_knobs(*source, reserved_names(*about.task));
-  if (!knobs)
-    return refuse(CallOutcome::kBadKnobs, knobs.error().message + ": " + knobs.error().next);
-  candidate.source = std::move(*source);
-  candidate.knobs = default_values(*knobs);
-  std::string idea = job.idea.empty() ? idea_of(candidate.source) : job.idea;
-  if (idea.empty()) idea = "no idea is named";
-  candidate.origin = {name(), about.parent->id, std::move(idea),
-                      named_answer(candidate.source, about.parent->diagnosis).value_or(job.answers),
-                      job.repairs};
-  const std::string hash = candidate.content_hash();
+  Origin origin{name(), about.parent->id, job.idea.empty() ? idea_of(*source) : job.idea,
+                named_answer(*source, about.parent->diagnosis).value_or(job.answers), job.repairs};
+  if (origin.idea.empty()) origin.idea = "no idea is named";
+  auto candidate = candidate_of(*about.task, language, std::move(*source), std::move(origin));
+  if (!candidate)
+    return refuse(CallOutcome::kBadKnobs,
+                  candidate.error().message + ": " + candidate.error().next);
+  const std::string hash = candidate->content_hash();
   {
     const std::lock_guard lock(mutex_);
     if (!hashes_.insert(hash).second) {
@@ -395,10 +390,10 @@ std::optional<Proposal> ModelProposer::read(const Job& job, Told* told) {
     }
   }
   call.gave = hash;
-  proposal.writing = Writing{call.request, call.model,
-                             call.prompt + (call.tools.empty() ? "" : "\n\n" + call.tools),
-                             call.reply, call.usage};
-  return proposal;
+  return Proposal{std::move(*candidate),
+                  Writing{call.request, call.model,
+                          call.prompt + (call.tools.empty() ? "" : "\n\n" + call.tools), call.reply,
+                          call.usage}};
 }
 
 Told ModelProposer::ask(const Job& job, const std::string& text, int max_tokens) {

@@ -261,6 +261,49 @@ KnobValues default_values(const std::vector<Knob>& knobs) {
 
 namespace {
 
+Result<KnobValues> values_with(const std::string& source, const std::vector<Knob>& knobs,
+                               const KnobValues& chosen) {
+  KnobValues values = default_values(knobs);
+  for (const auto& [name, value] : chosen) {
+    const auto knob = std::find_if(knobs.begin(), knobs.end(),
+                                   [&](const Knob& each) { return each.name == name; });
+    if (knob == knobs.end()) {
+      std::vector<std::string> names;
+      for (const Knob& each : knobs) names.push_back(each.name);
+      return fail(ErrorKind::kBadInput, "the kernel declares no knob " + name,
+                  names.empty() ? "declare one: // @knob " + name + " " + value
+                                : "its knobs are: " + join_text(names, " "));
+    }
+    if (std::find(knob->values.begin(), knob->values.end(), value) == knob->values.end()) {
+      return fail(ErrorKind::kBadInput, "the knob " + name + " has no value " + value,
+                  "its values are: " + join_text(knob->values, " "));
+    }
+    values[name] = value;
+  }
+  if (chosen.empty()) return values;  // parse_knobs has checked these
+  KP_ASSIGN(const auto requirements, Requirements::parse(source, knobs));
+  if (const std::string broken = requirements.broken(values); !broken.empty()) {
+    return fail(ErrorKind::kBadInput,
+                "these values of the knobs do not meet the kernel's `@require " + broken + "`",
+                "choose others that do");
+  }
+  return values;
+}
+
+}  // namespace
+
+Result<Candidate> candidate_of(const Task& task, Language language, std::string source,
+                               Origin origin, const KnobValues& chosen) {
+  std::vector<Knob> knobs;
+  if (language_row(language).knobs) {
+    KP_ASSIGN(knobs, parse_knobs(source, reserved_names(task)));
+  }
+  KP_ASSIGN(auto values, values_with(source, knobs, chosen));
+  return Candidate{language, std::move(source), std::move(values), std::move(origin)};
+}
+
+namespace {
+
 struct Place {
   std::size_t offset = 0;
   int line = 1;  // number of the next line

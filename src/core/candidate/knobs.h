@@ -31,6 +31,12 @@ Result<std::vector<Knob>> parse_knobs(std::string_view source,
 // The first value of each knob.
 KnobValues default_values(const std::vector<Knob>& knobs);
 
+// A source as a candidate: its knobs, if its language has them, have their first values, but for
+// those in `chosen`. Fails with kBadInput as parse_knobs does, and on values of `chosen` that the
+// source does not declare or allow.
+Result<Candidate> candidate_of(const Task& task, Language language, std::string source,
+                               Origin origin, const KnobValues& chosen = {});
+
 // The offset after a source's header block: leading comments, blank lines and preprocessor lines up
 // to the last leading #include. 0: it has none.
 std::size_t header_block_end(std::string_view source);

@@ -106,5 +106,20 @@ TEST(ApplyKnobs, SourcesWithoutIncludesOrLineEnds) {
             "#include \\\n  <a>\n#line 3\nint x;\n");
 }
 
+TEST(CandidateOf, ChosenValuesMustBeOnesThatTheSourceDeclares) {
+  const auto knobs = [](const KnobValues& chosen, Language language = Language::kCpp) {
+    const auto made =
+        candidate_of(Task(), language, "// @knob A 1 2 4\n// @knob B 2 1\n// @require A <= B\n",
+                     {Origin::kGiven, 0, "", {}}, chosen);
+    return made ? knobs_to_text(made->knobs) : made.error().text();
+  };
+  EXPECT_EQ(knobs({}), "A=1 B=2");
+  EXPECT_EQ(knobs({{"A", "2"}}), "A=2 B=2");
+  EXPECT_TRUE(contains(knobs({{"C", "2"}}), "no knob C")) << knobs({{"C", "2"}});
+  EXPECT_TRUE(contains(knobs({{"A", "3"}}), "its values are: 1 2 4"));
+  EXPECT_TRUE(contains(knobs({{"A", "4"}}), "do not meet the kernel's `@require A <= B`"));
+  EXPECT_EQ(knobs({}, Language::kPython), "");
+}
+
 }  // namespace
 }  // namespace kernelpro

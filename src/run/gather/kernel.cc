@@ -19,17 +19,6 @@ namespace {
 
 constexpr const char* kAssumedDevice = "H100";
 
-Result<Candidate> candidate_of(const Task& task, const std::string& file) {
-  KP_ASSIGN(auto source, read_file(file, 4 << 20));
-  Candidate candidate;
-  candidate.language = native_language(TargetKind::kCuda).language;
-  candidate.source = std::move(source);
-  candidate.origin.proposer = Origin::kGiven;
-  KP_ASSIGN(auto knobs, parse_knobs(candidate.source, reserved_names(task)));
-  candidate.knobs = default_values(knobs);
-  return candidate;
-}
-
 Result<Gathered> compiled_only(const Task& task, const std::string& file, const Theory& theory,
                                const Error& why) {
   const bool named = !theory.device.empty();
@@ -50,7 +39,9 @@ Result<Gathered> compiled_only(const Task& task, const std::string& file, const 
   if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
   Order order;
   order.inspect = true;
-  KP_ASSIGN(order.candidate, candidate_of(task, file));
+  KP_ASSIGN(auto source, read_file(file, 4 << 20));
+  KP_ASSIGN(order.candidate, candidate_of(task, native_language(TargetKind::kCuda).language,
+                                          std::move(source), {Origin::kGiven, 0, "", {}}));
   KP_ASSIGN(Measured measured, (*stations.front())->measure(order, {}));
   if (measured.evaluation) {
     const auto& error = std::get<CompileError>(measured.evaluation->outcome);

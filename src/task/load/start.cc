@@ -55,25 +55,12 @@ Result<Candidate> start_candidate(const Task& task, TargetKind target) {
                 "use --target " + std::string(target_name(row->target)) + ", or start from a ." +
                     std::string(native_language(target).extension));
   }
-  Candidate candidate;
-  candidate.language = row->language;
-  candidate.source = kernel_of(task, *row);
-  if (!row->knobs) {
-    candidate.origin = {Origin::kStart,
-                        0,
-                        "The " + std::string(row->title) + " implementation that was given.",
-                        {}};
-    return candidate;
-  }
-  auto knobs = parse_knobs(candidate.source, reserved_names(task));
-  if (!knobs) {
-    Error error = std::move(knobs.error());
-    error.message = kernel_file_name(*row) + ", " + error.message;
-    return tl::unexpected<Error>(std::move(error));
-  }
-  candidate.knobs = default_values(*knobs);
-  candidate.origin = {
-      Origin::kStart, 0, "The task's own kernel with the first value of each knob.", {}};
+  const std::string idea =
+      row->knobs ? "The task's own kernel with the first value of each knob."
+                 : "The " + std::string(row->title) + " implementation that was given.";
+  auto candidate =
+      candidate_of(task, row->language, kernel_of(task, *row), {Origin::kStart, 0, idea, {}});
+  if (!candidate) candidate.error().message.insert(0, kernel_file_name(*row) + ", ");
   return candidate;
 }
 
