@@ -93,7 +93,7 @@ ComparedSide gathered_side(const Options& options, const std::string& what) {
   Gathered gathered = require(candidate ? gather_run(candidate->first, candidate->second)
                                         : gather_file(what, theory));
   ComparedSide side{what, "", std::move(gathered.evidence), {}};
-  side.diagnosis = diagnose_with(side.evidence, ToolRecord());
+  side.diagnosis = diagnose(side.evidence);
   return side;
 }
 

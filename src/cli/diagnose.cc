@@ -143,7 +143,7 @@ int run_diagnose(const Options& options) {
   if (options.has("--evidence")) {
     require(write_file(options.text("--evidence"), evidence_to_json(gathered.evidence) + "\n"));
   }
-  const Diagnosis diagnosis = diagnose_with(gathered.evidence, read_record_of(options));
+  const Diagnosis diagnosis = diagnose(gathered.evidence, read_record_of(options));
   if (options.flag("--json")) {
     std::printf("%s\n", dump_json(as_json(gathered, diagnosis), 2).c_str());
   } else if (options.flag("--for-model")) {

@@ -473,13 +473,19 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
   return diagnosis;
 }
 
-Diagnosis diagnose(const Evidence& evidence) { return run_tools(evidence, tools(), {}); }
-
-Diagnosis diagnose_with(const Evidence& evidence, const ToolRecord& record) {
+Diagnosis diagnose(const Evidence& evidence, const ToolRecord& record) {
   RunnerSettings settings;
   settings.record = record;
   Diagnosis diagnosis = run_tools(evidence, tools(), settings);
   diagnosis.record = record.hash();
+  return diagnosis;
+}
+
+Diagnosis diagnose(const Evaluation& evaluation, const Evidence& evidence,
+                   const ToolRecord& record) {
+  if (evaluation.correct() != nullptr) return diagnose(evidence, record);
+  Diagnosis diagnosis;
+  diagnosis.summary = outcome_summary(evaluation.outcome);
   return diagnosis;
 }
 

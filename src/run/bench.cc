@@ -248,7 +248,7 @@ Result<void> Bench::adopt(const Ceilings& ceilings) {
     KP_ASSIGN(auto whole, parts_.store->candidate(known->id, true));
     if (whole.evidence.items().empty()) continue;
     set_ceilings(machine_, &whole.evidence);
-    revisions.push_back({known->id, diagnose_with(whole.evidence, record_), {}});
+    revisions.push_back({known->id, diagnose(whole.evidence, record_), {}});
   }
   KP_TRY(parts_.store->revise(revisions, &machine_));
   for (const Store::Revision& each : revisions) ledger_.revise(each.id, each.diagnosis);
@@ -274,11 +274,7 @@ Result<std::optional<Bench::Verdict>> Bench::finish(Known known, Measured measur
   known.evaluation = std::move(*measured.evaluation);
   Evidence evidence = measured.evidence;  // the station's goes into the store
   if (!evidence.items().empty()) KP_TRY(check(&evidence));
-  if (known.evaluation.correct() != nullptr) {
-    known.diagnosis = diagnose_with(evidence, record_);
-  } else {
-    known.diagnosis.summary = outcome_summary(known.evaluation.outcome);
-  }
+  known.diagnosis = diagnose(known.evaluation, evidence, record_);
   KP_ASSIGN(const auto step, step_of(known));
   KP_ASSIGN(auto taught, fact(known));
   KP_TRY(parts_.store->finish(id, known.evaluation, measured.evidence, known.diagnosis,
@@ -312,7 +308,7 @@ Result<bool> Bench::profile(std::int64_t id, Station* station) {
   KP_ASSIGN(Measured measured, outside([&] { return station->measure(order, parts_.phase); }));
   profiling_s_ += real_clock().now_s() - from;
   if (!has_counters(measured.evidence)) return false;
-  const Diagnosis diagnosis = diagnose_with(at_ceilings(machine_, measured.evidence), record_);
+  const Diagnosis diagnosis = diagnose(at_ceilings(machine_, measured.evidence), record_);
   KP_TRY(parts_.store->revise({{id, diagnosis, std::move(measured.evidence)}}));
   ledger_.revise(id, diagnosis);
   evidence_.erase(id);

@@ -85,10 +85,8 @@ bool Judging::comparable(Station* station) const {
 void Judging::diagnose_at(const Machine& machine, EvaluateOneResult* result) const {
   result->machine = machine;
   if (!result->evidence.items().empty()) set_ceilings(machine, &result->evidence);
-  if (result->evaluation.correct() == nullptr) {
-    result->diagnosis.summary = outcome_summary(result->evaluation.outcome);
-  } else if (settings_.station.timing) {
-    result->diagnosis = diagnose(result->evidence);
+  if (result->evaluation.correct() == nullptr || settings_.station.timing) {
+    result->diagnosis = diagnose(result->evaluation, result->evidence);
   }
 }
 

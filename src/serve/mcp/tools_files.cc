@@ -88,7 +88,7 @@ ToolAnswer diagnosed(const Desk& desk, const Gathered& gathered, const Json& arg
   const std::string& file = desk.settings().record;
   const ToolRecord record =
       file.empty() ? ToolRecord() : read_record(file, false).value_or(ToolRecord());
-  const Diagnosis diagnosis = diagnose_with(gathered.evidence, record);
+  const Diagnosis diagnosis = diagnose(gathered.evidence, record);
   std::string text = printable(gathered.subject) + ": based on " + gathered.basis;
   if (!gathered.ceilings.empty()) text += "; ceilings " + gathered.ceilings;
   text += ".\n";
