@@ -18,12 +18,6 @@ namespace {
 constexpr const char* kTime = "gpu__time_duration.sum";
 constexpr double kMostPercent = 130;  // short kernels can appear to exceed the peak
 
-// Shares, rates and ratios; everything else is an amount.
-bool is_rate(std::string_view name) {
-  return contains(name, ".pct") || contains(name, ".ratio") || contains(name, ".per_second") ||
-         contains(name, ".per_cycle");
-}
-
 bool possible(const std::string& name, double value) {
   if (!std::isfinite(value) || value < 0) return false;
   return !contains(name, ".pct_of_peak") || value <= kMostPercent;
@@ -72,7 +66,7 @@ KernelCounters merge(const std::vector<const LaunchCounters*>& launches, double 
         continue;
       }
       Sum& sum = sums[name];
-      sum.values += is_rate(name) ? time * value : value;
+      sum.values += adds_up(name) ? value : time * value;
       sum.weights += time;
     }
     merged.time_ns += time;
@@ -80,7 +74,7 @@ KernelCounters merge(const std::vector<const LaunchCounters*>& launches, double 
   for (const auto& [name, sum] : sums) {
     // A launch without the value counts as the others, by its time.
     const double all = scale * merged.time_ns / sum.weights;
-    merged.values[name] = is_rate(name) ? sum.values / sum.weights : all * sum.values;
+    merged.values[name] = adds_up(name) ? all * sum.values : sum.values / sum.weights;
   }
   merged.time_ns *= scale;
   return merged;
