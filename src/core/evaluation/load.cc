@@ -57,9 +57,8 @@ std::string busy_note(double foreign_cpu, int disturbed, int kept) {
   return "the machine was busy while this was timed: other processes took " +
          number(100 * foreign_cpu, 2) + " % of it, and " + std::to_string(disturbed) + " of " +
          std::to_string(kept) +
-         " measurements were disturbed. Small differences may be missed; stop the other work to "
-         "see "
-         "them";
+         " measurements were disturbed. Small differences may be missed; stop the other work "
+         "to see them";
 }
 
 std::string load_text(const LoadSummary& s) {

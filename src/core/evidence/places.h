@@ -93,13 +93,13 @@ struct StallShare {
 // Source that issues much and belongs together: a call, with all that it runs, or lines beside each
 // other.
 struct IssueRegion {
-  SourceLine line;  // of those lines, the one that issues most
-  int first = 0, last = 0;
+  SourceLine line;                   // of those lines, the one that issues most
+  int first = 0, last = 0;           // line numbers, inclusive
   double share = 0;                  // of the samples in which a warp issued
   WorkKind kind = WorkKind::kOther;  // what most of its instructions do
 };
 inline constexpr std::size_t kMostRegions = 6;
-inline constexpr double kLeastRegion = 0.05;
+inline constexpr double kLeastRegion = 0.05;  // smaller shares are not told
 
 struct Places {
   // kSampled: counted. kEstimated: from machine code, weighted by stall counters where there are

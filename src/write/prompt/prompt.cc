@@ -74,8 +74,7 @@ std::string_view precision_rule(Precision precision) {
     case Precision::kFp32:
       return "every product and sum in fp32 or better; no TF32, no half precision, unless operands "
              "are split into parts that together are as precise (two fp16 parts, 22 bits, are "
-             "accepted "
-             "and labelled)";
+             "accepted and labelled)";
     case Precision::kTf32:
       return "products may be rounded to TF32; sums in fp32";
     case Precision::kFp16:
