@@ -2,9 +2,12 @@
 // Program-counter samples of kernels as the worker collects them, compared with Nsight Compute's
 // source counters: the three lines at which warps most often wait while nothing is issued.
 //   bench_samples OUT TASK/KERNEL.cu...
-// The folder that holds the kernel, or one above it, is the task. Prints a table; writes the
-// samples (NAME.samples.json) and ncu's page (NAME.ncu.csv) to OUT. Exit status 1 when a kernel
-// could not be sampled or fewer than 90 % of the comparisons agree.
+//   bench_samples --ours OUT TASK/KERNEL.cu...       without ncu
+//   bench_samples --places NAME.samples.json NAME.cubin KERNEL.cu
+// The folder that holds the kernel, or one above it, is the task: task.toml or task.py. Prints a
+// table; writes the samples (NAME.samples.json), the code (NAME.cubin) and ncu's page
+// (NAME.ncu.csv) to OUT. --places prints what is made of samples, by kernel. Exit status 1 when a
+// kernel could not be sampled or fewer than 90 % of the comparisons agree.
 #include "core/evidence/samples.h"
 
 #include <algorithm>
@@ -16,15 +19,18 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process/subprocess.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
 #include "core/candidate/knobs.h"
+#include "core/evidence/places_json.h"
 #include "core/plan/cuda_tools.h"
 #include "evaluation/standing.h"
 #include "measure/cuda/replay.h"
 #include "profile/code/disassemble.h"
 #include "profile/import/ncu_source.h"
+#include "profile/places/places.h"
 #include "profile/sass/sass.h"
 #include "task/open/open_task.h"
 
@@ -120,14 +126,20 @@ struct Tally {
   int compared = 0, agreed = 0, failed = 0;
 };
 
-void compare(const std::string& kernel, const std::string& out, Tally* tally) {
+bool is_task(const std::string& folder) {
+  return exists(join(folder, "task.toml")) || exists(join(folder, "task.py"));
+}
+
+void compare(const std::string& kernel, const std::string& out, bool with_ncu, Tally* tally) {
   std::string folder = dirname(kernel);
-  if (!exists(join(folder, "task.toml"))) folder = dirname(folder);
+  if (!is_task(folder)) folder = dirname(folder);
   const std::string name =
       replace_all(folder.substr(folder.rfind('/') + 1) + "-" + basename(kernel), ".cu", "");
   OpenSettings open;
   open.target = TargetKind::kCuda;
-  const Standing standing(must(open_task(folder, open)).task, TargetKind::kCuda, 60);
+  const std::string module = join(folder, "task.py");
+  const Standing standing(must(open_task(exists(module) ? module : folder, open)).task,
+                          TargetKind::kCuda, 60);
   const std::string source = must(read_file(kernel));
   const KnobValues knobs = default_values(must(parse_knobs(source)));
   const Subject subject = standing.subject({Language::kCuda, source, knobs, {}});
@@ -155,6 +167,7 @@ void compare(const std::string& kernel, const std::string& out, Tally* tally) {
                 ours.missing.empty() ? "no samples" : ours.missing[0].reason.c_str());
     return;
   }
+  must(write_file(join(out, name + ".cubin"), must(read_file(subject.binaries[at].cubin))));
   const auto code = disassemble_cubin(subject.binaries[at].cubin);
   const auto functions = code ? parse_sass(code->text) : std::vector<SassFunction>();
   const auto function =
@@ -162,8 +175,8 @@ void compare(const std::string& kernel, const std::string& out, Tally* tally) {
                    [&](const SassFunction& each) { return each.name == mine->function; });
   const SassFunction* sass = function == functions.end() ? nullptr : &*function;
   const std::vector<std::string> top = top_lines(*mine, sass);
-  const std::string page = ncu_page(standing, subject, at);
-  must(write_file(join(out, name + ".ncu.csv"), page));
+  const std::string page = with_ncu ? ncu_page(standing, subject, at) : "";
+  if (with_ncu) must(write_file(join(out, name + ".ncu.csv"), page));
   const NcuSourcePage theirs = read_ncu_source_page(page);
   std::string other = "no samples", same = "-";
   if (const KernelSamples* their = hottest(theirs.samples)) {
@@ -180,18 +193,39 @@ void compare(const std::string& kernel, const std::string& out, Tally* tally) {
   std::fflush(stdout);
 }
 
+int print_places(const std::string& recorded, const std::string& cubin, const std::string& kernel) {
+  const auto samples = sample_answers_from_json(must(read_file(recorded)));
+  const std::vector<SassFunction> functions = parse_sass(must(disassemble_cubin(cubin)).text);
+  Json all = Json::object();
+  for (const SassFunction& function : functions) {
+    for (const KernelSamples& each : samples ? samples->kernels : std::vector<KernelSamples>()) {
+      if (each.function != function.name) continue;
+      const Places places = sampled_places(function, each, lines_in(dirname(kernel)));
+      all[function.name] = places_to_json(places);
+    }
+  }
+  std::printf("%s\n", dump_json(all).c_str());
+  return samples ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: bench_samples OUT TASK/KERNEL.cu...\n");
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() == 4 && words[0] == "--places") {
+    return print_places(words[1], words[2], words[3]);
+  }
+  const bool ours = !words.empty() && words[0] == "--ours";
+  if (ours) words.erase(words.begin());
+  if (words.size() < 2) {
+    std::fprintf(stderr, "usage: bench_samples [--ours] OUT TASK/KERNEL.cu...\n");
     return 2;
   }
   std::printf(
       "| kernel | call | samples | dropped | cost: first, again | exposed waits, ours | ncu's | "
       "same |\n|---|---|---|---|---|---|---|---|\n");
   Tally tally;
-  for (int i = 2; i < argc; ++i) compare(argv[i], argv[1], &tally);
+  for (std::size_t i = 1; i < words.size(); ++i) compare(words[i], words[0], !ours, &tally);
   std::printf("\n%d of %d agree; %d not sampled. %s\n", tally.agreed, tally.compared, tally.failed,
               utc_now().c_str());
   return tally.failed == 0 && 10 * tally.agreed >= 9 * tally.compared ? 0 : 1;

@@ -178,6 +178,19 @@ def ask(options):
             print(seen)
 
 
+def diagnose_again(options, run, candidate):
+    """Stores what today's tools say of the evidence that was kept; what went wrong, or None."""
+    out, wrong = call(options, "diagnose", f"{run}:{candidate}", "--json")
+    if wrong or "{" not in out:
+        return wrong or "no diagnosis"
+    store = sqlite3.connect(os.path.join(run, "store.db"))
+    store.execute("update diagnosis set json = ? where candidate = ?",
+                  (json.dumps(json.loads(out[out.index("{"):])["diagnosis"]), candidate))
+    store.commit()
+    store.close()
+    return None
+
+
 def again(options):
     """Requests of an arm whose diagnosis is that of the tools as they are now."""
     for folder in folders(options):
@@ -187,13 +200,11 @@ def again(options):
             continue
         with tempfile.TemporaryDirectory() as copy:
             other = shutil.copytree(run, os.path.join(copy, "run"))
-            out, wrong = call(options, "diagnose", other + ":1", "--json")
+            wrong = diagnose_again(options, other, 1)
             if wrong:
                 print(f"{folder}: {wrong}")
                 continue
             store = sqlite3.connect(os.path.join(other, "store.db"))
-            store.execute("update diagnosis set json = ? where candidate = 1",
-                          (json.dumps(json.loads(out)["diagnosis"]),))
             store.execute("delete from requests")  # else the next finding would be asked for
             store.commit()
             store.close()

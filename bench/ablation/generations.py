@@ -29,7 +29,7 @@ import sys
 import tarfile
 import time
 
-from ablation import call, geometric, interval, side_by_side, start_run, HERE, ROOT
+from ablation import call, diagnose_again, geometric, interval, side_by_side, start_run, HERE, ROOT
 
 ARMS = ("none", "diagnosed", "asked")
 FEEDBACK = {"none": "none", "diagnosed": "diagnosed", "asked": "none"}
@@ -189,6 +189,16 @@ def forget_requests(run):
             shutil.rmtree(folder)
 
 
+def refresh(options, run):
+    """Diagnoses of its candidates by the tools as they are now, from the evidence that was kept."""
+    out, _ = call(options, "show", run, "--json")
+    for each in json.loads(out)["candidates"]:
+        if each.get("outcome") == "correct":
+            wrong = diagnose_again(options, run, each["id"])
+            if wrong:
+                print(f"{run}:{each['id']}: {wrong}")
+
+
 def answers(options, run, seen):
     """What ./ask knows: the diagnoses of all candidates, and the one to build on."""
     out, _ = call(options, "show", run, "--json")
@@ -222,7 +232,11 @@ def ask(options):
     for name, arm, run in runs(options):
         generation = measured(run) + 1
         seen = os.path.join(options.folder, "requests", name, arm, str(generation))
+        if os.path.exists(seen):
+            continue
         forget_requests(run)
+        if options.again:
+            refresh(options, run)
         out, wrong = call(options, "propose", run, "-n", "1", "--json", "--feedback", FEEDBACK[arm], *options.extra)
         if wrong:
             print(f"{name}, {arm}: {wrong}")
@@ -332,6 +346,8 @@ def main():
         verb.add_argument("--gpus", type=int, default=1)
         verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
         verb.add_argument("--extra", nargs="*", default=[], help="further options of the command")
+        if name == "ask":
+            verb.add_argument("--again", action="store_true", help="diagnose anew, by today's tools, what was measured")
         if name in ("measure", "rows"):
             verb.add_argument("--output", default=os.path.join(ROOT, "results/generations.jsonl"))
     options = parser.parse_args()

@@ -57,6 +57,7 @@ namespace kernelpro {
   TOOL(kWideFences)                              \
   TOOL(kConstantCache)                           \
   TOOL(kBlockShape)                              \
+  TOOL(kUnbalancedRoles)                         \
   TOOL(kShallowPipeline)
 
 #define KERNELPRO_DECLARE(row) extern const Tool row;
@@ -154,6 +155,9 @@ constexpr Precedence kPrecedences[] = {
     {"load-imbalance", "occupancy-limiter", "", "the idle SMs come first"},
     {"shallow-pipeline", "occupancy-limiter", "", "a deeper ring needs no more warps"},
     {"synchronous-staging", "occupancy-limiter", "", "copies ahead need no more warps"},
+    {"unbalanced-roles", "shallow-pipeline", "", "the other warps wait for these, not for copies"},
+    {"unbalanced-roles", "dominant-stall", "", "the stalls are told by role"},
+    {"unbalanced-roles", "occupancy-limiter", "", "more warps would wait for the same ones"},
     {"dependent-chain", "low-memory-parallelism", "", "the chain holds the loads back"},
 };
 

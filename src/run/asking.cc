@@ -6,6 +6,7 @@
 
 #include "run/proposers.h"
 #include "task/load/header.h"
+#include "write/prompt/focus.h"
 
 namespace kernelpro {
 
@@ -16,18 +17,15 @@ std::string largest_header(const Task& task, TargetKind target) {
   return largest == nullptr ? "" : task_header(task, *largest, target);
 }
 
-// Chooses what a request asks for: the parent's findings in turn, then a free choice. A remark that
-// names no cause is no order.
+// Chooses what a request asks for: the parent's findings in turn, then a free choice.
 void set_focus(const std::vector<ExchangeRequest>& before, ProposalRequest* request) {
-  for (const Finding& finding : request->parent->diagnosis.findings) {
-    if (finding.stop || finding.prescriptions.empty()) continue;
-    if (finding.severity == Severity::kInfo) continue;
-    const FindingRef answers{finding.tool, finding.prescriptions.front().tag};
+  for (const Finding* finding : findings_to_answer(*request)) {
+    const FindingRef answers{finding->tool, finding->prescriptions.front().tag};
     const bool asked = std::any_of(before.begin(), before.end(), [&](const ExchangeRequest& each) {
       return each.parent == request->parent->id && each.answers == answers;
     });
     if (asked) continue;
-    request->focus = "Answer the finding " + finding.tool + ": " + finding.cause;
+    request->focus = focus_text(*finding);
     request->answers = answers;
     return;
   }

@@ -46,6 +46,7 @@ inline Finding finding(const std::string& tool, const std::vector<std::string>& 
   Finding f;
   f.tool = tool;
   f.cause = "12 of 12 operations in the hot loop are scalar.";
+  f.severity = Severity::kWarning;
   f.likely_speedup = 2;
   f.upper_speedup = 4;
   for (const std::string& tag : tags) f.prescriptions.push_back({tag, "do it", ""});

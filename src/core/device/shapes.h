@@ -27,10 +27,10 @@ enum Shape {
   kSparse,      // one in `period` keeps its size, times `factor`; the others are zero or negligible
   kEnds,        // integers: half of them at either end of the range
   kEqual,       // integers: all at one end
-  kRuns,        // integers: in three of four runs, all equal to one of any value
-  kRamp,        // integers: sorted, or all different as long as the range lasts
-  kJitter,      // a constant tensor: its elements move by an eighth to a quarter
-  kFew,         // few elements: one of each `period` grows, three places of a constant one move
+  kRuns,    // integers: in three of four runs, all equal: to the last value in one, to any in two
+  kRamp,    // integers: sorted, or all different as long as the range lasts
+  kJitter,  // a constant tensor: its elements move by an eighth to a quarter
+  kFew,     // few elements: one of each `period` grows, three places of a constant one move
   kFractions,   // one of each `period` of whole numbers gets digits after the point
   kOutlier,     // one element of each row (of one in `period`) gets large or changes its sign
   kBackground,  // one in `period` keeps its size; all others have one value: zero, or one `factor`
@@ -270,10 +270,12 @@ KP_DRAW long long reshaped_integer(const ShapeSpec& spec, unsigned long long key
       while (powers < 30 && (spec.count >> (powers + 5)) != 0) ++powers;
       unsigned long long length = 4ull << ((key >> 8) % powers);
       if (2 * i < spec.count && spec.count / 32 > length) length = spec.count / 32;
-      const unsigned long long w = shape_word(key, (i + (key >> 16) % length) / length);
-      if ((w & 3u) == 0) return value;
-      return (w & 28u) == 0 ? last
-                            : spec.first + static_cast<long long>((w >> 8) % (spec.range + 1));
+      // Of four runs beside each other, one stays, one is the last value, two are any.
+      const unsigned long long run = (i + (key >> 16) % length) / length;
+      const unsigned long long turn = (run + shape_word(~key, run / 4)) & 3u;
+      if (turn == 0) return value;
+      if (turn == 1) return last;
+      return spec.first + static_cast<long long>((shape_word(key, run) >> 8) % (spec.range + 1));
     }
     case kRamp: {
       if ((key & 1u) == 0) return spec.first + static_cast<long long>(i % (spec.range + 1));

@@ -101,6 +101,26 @@ struct IssueRegion {
 inline constexpr std::size_t kMostRegions = 6;
 inline constexpr double kLeastRegion = 0.05;  // smaller shares are not told
 
+struct RoleWait {
+  Stall stall = Stall::kSelected;
+  double share = 0;  // of the role's samples
+  // Where it waits most for that, in the kernel itself where that is in an inlined function.
+  SourceLine line;
+  double at_line = 0;  // of the role's samples
+};
+// Warps that run other code than the rest of their block, to their end: those that produce and
+// those that consume in a pipeline. Shares are of the role's own samples, 0..1.
+struct WarpRole {
+  std::string file;
+  int first = 0, last = 0;      // lines of the kernel, inclusive, where its samples lie
+  double share = 0;             // of the kernel's samples
+  double awaits = 0;            // waits for warps of another role
+  double ready = 0;             // issues, or could
+  std::vector<RoleWait> waits;  // all else that takes kLeastRoleWait of its time, the largest first
+};
+inline constexpr std::size_t kMostRoles = 6, kMostRoleWaits = 4;
+inline constexpr double kLeastRoleWait = 0.05;
+
 struct Places {
   // kSampled: counted. kEstimated: from machine code, weighted by stall counters where there are
   // any.
@@ -112,7 +132,8 @@ struct Places {
   // to 1. Empty when estimated.
   std::vector<WorkShare> issued;
   std::vector<IssueRegion> regions;  // of the same samples, the largest first; no two overlap
-  double single_producer = 0;        // share of the waits for a producer that have exactly one
+  std::vector<WarpRole> roles;  // by samples, in code order; empty: all warps run the same code
+  double single_producer = 0;   // share of the waits for a producer that have exactly one
 };
 inline constexpr int kMostPlaces = 24;
 

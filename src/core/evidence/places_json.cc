@@ -171,7 +171,57 @@ std::vector<IssueRegion> regions_from_json(const Plain& json) {
   return regions;
 }
 
+Json waits_to_json(const std::vector<RoleWait>& waits) {
+  Json json = Json::array();
+  for (const RoleWait& each : waits) {
+    json.push_back({{"stall", stall_row(each.stall).name},
+                    {"share", each.share},
+                    {"file", each.line.file},
+                    {"line", each.line.line},
+                    {"text", each.line.text},
+                    {"at_line", each.at_line}});
+  }
+  return json;
+}
+
+std::vector<RoleWait> waits_from_json(const Plain& json) {
+  std::vector<RoleWait> waits;
+  for (const Plain& each : json) {
+    if (waits.size() == kMostRoleWaits) break;
+    const auto stall = each.is_object() ? stall_from_name(text(each, "stall")) : std::nullopt;
+    if (!stall) continue;
+    waits.push_back({*stall, part(each, "share"), line_from_json(each), part(each, "at_line")});
+  }
+  return waits;
+}
+
 }  // namespace
+
+Json roles_to_json(const std::vector<WarpRole>& roles) {
+  Json json = Json::array();
+  for (const WarpRole& each : roles) {
+    json.push_back({{"file", each.file},
+                    {"first", each.first},
+                    {"last", each.last},
+                    {"share", each.share},
+                    {"awaits", each.awaits},
+                    {"ready", each.ready},
+                    {"waits", waits_to_json(each.waits)}});
+  }
+  return json;
+}
+
+std::vector<WarpRole> roles_from_json(const Plain& json) {
+  std::vector<WarpRole> roles;
+  for (const Plain& each : json) {
+    if (roles.size() == kMostRoles) break;
+    if (!each.is_object()) continue;
+    roles.push_back({text(each, "file"), natural(each, "first"), natural(each, "last"),
+                     part(each, "share"), part(each, "awaits"), part(each, "ready"),
+                     waits_from_json(array(each, "waits"))});
+  }
+  return roles;
+}
 
 Json places_to_json(const Places& places) {
   Json stalls = Json::array();
@@ -198,6 +248,7 @@ Json places_to_json(const Places& places) {
                {"places", std::move(list)}};
   if (!places.issued.empty()) json["issued"] = issued_to_json(places.issued);
   if (!places.regions.empty()) json["regions"] = regions_to_json(places.regions);
+  if (!places.roles.empty()) json["roles"] = roles_to_json(places.roles);
   return json;
 }
 
@@ -216,6 +267,7 @@ std::optional<Places> places_from_json(const Plain& json) {
   }
   places.issued = issued_from_json(array(json, "issued"));
   places.regions = regions_from_json(array(json, "regions"));
+  places.roles = roles_from_json(array(json, "roles"));
   for (const Plain& item : array(json, "places")) {
     if (places.places.size() == kMostPlaces) break;
     if (std::optional<Place> place = place_from_json(item)) {

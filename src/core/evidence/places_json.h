@@ -19,6 +19,9 @@ Json places_to_json(const Places& places);
 // are skipped, shares are brought into 0..1. Safe on any value.
 std::optional<Places> places_from_json(const nlohmann::json& json);
 
+Json roles_to_json(const std::vector<WarpRole>& roles);
+std::vector<WarpRole> roles_from_json(const nlohmann::json& json);
+
 // By metric; a line's text stands where it is first named. Reading skips what it cannot read, and
 // is safe on any value.
 Json lines_to_json(const std::map<std::string, CodeLines>& lines);

@@ -109,6 +109,7 @@ struct KernelAccount {
   // kinds overlap a little. The largest first, from kLeastMix on.
   std::vector<WorkShare> mix;
   std::vector<IssueRegion> regions;  // where it issues them, by samples
+  std::vector<WarpRole> roles;       // of its warps, by samples; empty: all run the same code
   double hot_instructions = 0;       // of one pass of the hot loops; 0: the mix is by samples
   // Of the cycles with a resident warp: the fraction in which a scheduler issued. 0: unknown.
   double issuing = 0;
@@ -139,6 +140,15 @@ std::optional<Account> account_from_json(const std::string& json);
 
 // "kernel.cu:44-52 `const float q = fmaf(e, e + 2, 2);`"
 std::string region_words(const IssueRegion& region);
+
+// "kernel.cu:176-195"
+std::string role_words(const WarpRole& role);
+// The role that the others wait for: it hardly ever waits for them. Null: there is none.
+const WarpRole* pace_setter(const std::vector<WarpRole>& roles);
+// "wait 18 % for a load from global or local memory (12 % at kernel.cu:286 `...`)"
+std::string role_wait_words(const RoleWait& wait);
+// Who waits for whom, and what takes the time of the one that sets the pace; "" without roles.
+std::string roles_words(const std::vector<WarpRole>& roles);
 
 // "by samples, it issues 41 % copies between registers, 21 % fp32 arithmetic", or "its hot loop has
 // 761 instructions: 41 % ..."; "" if unknown.

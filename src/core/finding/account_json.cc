@@ -82,6 +82,7 @@ Json kernel_json(const KernelAccount& kernel) {
     }
     json["issues_at"] = std::move(regions);
   }
+  if (!kernel.roles.empty()) json["roles"] = roles_to_json(kernel.roles);
   if (kernel.issuing > 0) json["issuing"] = kernel.issuing;
   if (kernel.warp_issuing > 0) json["warp_issuing"] = kernel.warp_issuing;
   json["memory_bound"] = kernel.memory_bound;
@@ -119,6 +120,7 @@ KernelAccount read_kernel(const Json& json) {
          each.real("share"),
          *kind});
   }
+  kernel.roles = roles_from_json(r.array("roles"));
   kernel.issuing = r.real("issuing");
   kernel.warp_issuing = r.real("warp_issuing");
   kernel.memory_bound = r.flag("memory_bound");

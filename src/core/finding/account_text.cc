@@ -133,6 +133,43 @@ std::string region_words(const IssueRegion& region) {
   return region.line.text.empty() ? text : text + " `" + one_line(region.line.text) + "`";
 }
 
+std::string role_words(const WarpRole& role) {
+  std::string text = role.file + ":" + number(role.first);
+  if (role.last > role.first) text += "-" + number(role.last);
+  return text;
+}
+
+const WarpRole* pace_setter(const std::vector<WarpRole>& roles) {
+  constexpr double kHardly = 0.15, kOften = 0.25;  // of a role's time
+  const auto busiest = std::ranges::min_element(roles, {}, &WarpRole::awaits);
+  if (busiest == roles.end() || busiest->awaits > kHardly) return nullptr;
+  const bool others_wait = std::ranges::any_of(
+      roles, [&](const WarpRole& role) { return role.awaits >= busiest->awaits + kOften; });
+  return others_wait ? &*busiest : nullptr;
+}
+
+std::string role_wait_words(const RoleWait& wait) {
+  std::string text =
+      "wait " + share_text(wait.share, 1) + " for " + std::string(stall_row(wait.stall).words);
+  if (wait.line.file.empty()) return text;
+  return text + " (" + share_text(wait.at_line, 1) + " at " + place_words(wait.line, 0, "") + ")";
+}
+
+std::string roles_words(const std::vector<WarpRole>& roles) {
+  if (roles.empty()) return "";
+  const WarpRole* pace = pace_setter(roles);
+  std::string text = "its warps have " + number(static_cast<double>(roles.size())) + " roles: ";
+  for (const WarpRole& role : roles) {
+    if (&role != &roles.front()) text += "; ";
+    text += "those at " + role_words(role) + " wait for the others " + share_text(role.awaits, 1) +
+            " of their time";
+    if (&role != pace) continue;
+    text += " and set the pace: they issue, or could, " + share_text(role.ready, 1);
+    for (const RoleWait& wait : role.waits) text += ", " + role_wait_words(wait);
+  }
+  return text;
+}
+
 std::string mix_words(const KernelAccount& kernel) {
   std::string text;
   for (const WorkShare& each : kernel.mix) {
@@ -170,7 +207,9 @@ std::string account_to_text(const Account& account, bool at_ceiling) {
     const KernelAccount& longest = account.kernels.front();
     const std::string mix = mix_words(longest);
     const std::string name = one_line(short_kernel_name(longest.kernel));
-    if (!mix.empty()) text += "- " + (name.empty() ? "" : "`" + name + "`: ") + mix + "\n";
+    for (const std::string& words : {roles_words(longest.roles), mix}) {
+      if (!words.empty()) text += "- " + (name.empty() ? "" : "`" + name + "`: ") + words + "\n";
+    }
   }
   // Where kernels share the time, the longest one's places; the others' are in the report.
   for (const KernelAccount& kernel : account.kernels) {

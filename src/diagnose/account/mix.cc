@@ -56,6 +56,7 @@ void add_mix(const Evidence& facts, KernelAccount* account) {
       if (each.share >= kLeastMix) account->mix.push_back(each);
     }
     account->regions = facts.places->regions;
+    account->roles = facts.places->roles;
   } else {
     add_hot_loops(facts, account);
   }

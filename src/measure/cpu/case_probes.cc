@@ -195,6 +195,9 @@ Result<void> make_probes(const Task& task, const Case& c, const std::vector<Shap
     const auto time = [&] { return !passed(kLevelBudgets); };
     Result<std::optional<InputSet>> set =
         make_probe(task, tensors, reference, plans[i], time, &linear);
+    if (set && !*set && probe_varies(plans[i].kind)) {  // another draw may tell
+      set = make_probe(task, tensors, reference, plans[i], time, &linear);
+    }
     // A reference that cannot take a probe's values has nothing to say about them.
     if (!set && set.error().kind != ErrorKind::kTask) return tl::unexpected<Error>(set.error());
     if (!set || !*set) continue;

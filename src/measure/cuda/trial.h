@@ -116,6 +116,7 @@ class CudaTrial {
   Verdict probe_cases();
   Verdict probe(CudaCase& state);
   Verdict probe_once(CudaCase& state, const ProbePlan& plan, std::size_t place);
+  SetContent fresh_content(const ProbePlan& plan) const;
   SetContent probe_content(const CudaCase& state, const ProbePlan& plan, int set, bool keep);
   bool is_of(const SetContent& content, const ProbePlan& plan) const;
   Result<bool> sparse_applies(CudaCase& state);

@@ -157,6 +157,10 @@ SetContent CudaTrial::probe_content(const CudaCase& state, const ProbePlan& plan
                                     bool keep) {
   const auto& held = state.contents[static_cast<std::size_t>(set)];
   if (held && is_of(*held, plan) && (keep || fresh_secret() % kKept != 0)) return *held;
+  return fresh_content(plan);
+}
+
+SetContent CudaTrial::fresh_content(const ProbePlan& plan) const {
   return {plan.tensor >= 0 ? naming_key(plan.kind, shop_.task, plan.tensor) : fresh_key(),
           plan.kind};
 }
@@ -171,7 +175,11 @@ bool CudaTrial::is_of(const SetContent& content, const ProbePlan& plan) const {
 // nothing here.
 Result<bool> CudaTrial::fill_probe(CudaCase& state, const ProbePlan& plan, int set, bool keep) {
   if (changes_parameters(plan.kind) && state.shares_parameters(set)) return false;
-  const auto filled = shop_.reference.fill(state, set, probe_content(state, plan, set, keep));
+  auto filled = shop_.reference.fill(state, set, probe_content(state, plan, set, keep));
+  if (filled && filled->changed && !filled->usable && probe_varies(plan.kind)) {
+    // Another draw may tell.
+    filled = shop_.reference.fill(state, set, fresh_content(plan));
+  }
   // If the reference cannot take these values, the probe is inconclusive.
   if (!filled && filled.error().kind == ErrorKind::kTask) return false;
   if (!filled) return tl::unexpected<Error>(filled.error());

@@ -149,8 +149,11 @@ TEST_F(WholeEvaluator, AHostFormKnowsNothingBeforeItsOrderAndAddsNothingAfterIts
 
 TEST_F(WholeEvaluator, AHostFormGainsNothingByResultsThatItKept) {
   const Evaluation e = evaluate(module(host_form(4000, "keeps_results")), nullptr);
+  // Where the reference seems slow, on a busy machine, the audit finds it instead.
+  if (outcome_name(e.outcome) == "rejected" && contains(said(e), "memoised")) return;
   ASSERT_TRUE(e.correct() != nullptr) << said(e);
-  EXPECT_GE(e.correct()->timings[0].median_us, 3500);
+  EXPECT_GE(e.correct()->timings[0].median_us, 3500)
+      << e.correct()->timings[0].samples << " samples, " << e.correct()->timings[0].method;
 }
 
 TEST_F(WholeEvaluator, AnIncumbentInHostFormIsTimedAlike) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "measure/judge/probe_shapes.h"
@@ -28,6 +29,23 @@ TEST(ProbeShapes, IntegersComeInRuns) {
       EXPECT_TRUE(after[i] >= 0 && after[i] <= 1000000);
     }
     EXPECT_GE(most, kDrawnElements / 32) << key;
+  }
+}
+
+// Not by luck: of a few runs each draw has some of a value that is at neither end.
+TEST(ProbeShapes, FewIntegersComeInRunsToo) {
+  kp::ShapeSpec spec{};
+  spec.shape = kp::kRuns;
+  spec.range = 1000000;
+  spec.count = 24;
+  for (std::uint64_t key = 0; key < 500; ++key) {
+    std::map<long long, int> often;
+    for (unsigned i = 0; i < 24; ++i)
+      ++often[kp::reshaped_integer(spec, kp::mix64(key), i, -1 - i)];
+    EXPECT_TRUE(std::ranges::any_of(often, [](const auto& each) {
+      return each.second >= 2 && each.first > 0 && each.first < 1000000;
+    })) << key;
+    EXPECT_GE(often[1000000], 2) << key;
   }
 }
 

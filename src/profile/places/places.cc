@@ -13,6 +13,7 @@
 #include "profile/places/blame.h"
 #include "profile/places/estimate.h"
 #include "profile/places/regions.h"
+#include "profile/places/roles.h"
 #include "profile/sass/work.h"
 
 namespace kernelpro {
@@ -73,6 +74,10 @@ class Merger {
     places.issued = issued();
     places.regions = issue_regions(f_, control_, load_.issued);
     for (IssueRegion& region : places.regions) add_text(text_, &region.line);
+    places.roles = warp_roles(f_, hot_.flow, control_, waits_);
+    for (WarpRole& role : places.roles) {
+      for (RoleWait& wait : role.waits) add_text(text_, &wait.line);
+    }
     places.single_producer = waited_ > 0 ? single_ / waited_ : 0;
     for (auto& [key, group] : groups_) group.place.share /= all, group.place.exposed /= all;
     places.places = chosen();
@@ -406,6 +411,7 @@ Places estimated_places(const SassFunction& kernel, const Evidence& facts, const
   places.basis = Places::Basis::kEstimated;
   places.issued.clear();
   places.regions.clear();
+  places.roles.clear();
   return places;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "write/prompt/focus.h"
 #include "write/prompt/reply.h"
 
 namespace kernelpro {
@@ -110,12 +111,11 @@ std::vector<PlannedIdea> ideas_without_planner(const ProposalRequest& request, i
     unnamed += origin.answers.empty() ? 1 : 0;
   }
   if (request.feedback == Feedback::kDiagnosed) {
-    for (const Finding& finding : request.parent->diagnosis.findings) {
+    for (const Finding* finding : findings_to_answer(request)) {
       if (static_cast<int>(all.size()) >= most) return all;
-      if (finding.stop || finding.prescriptions.empty()) continue;
-      const FindingRef answers{finding.tool, finding.prescriptions.front().tag};
+      const FindingRef answers{finding->tool, finding->prescriptions.front().tag};
       if (!answered.insert(answers).second || unnamed-- > 0) continue;
-      all.push_back({"Answer the finding " + finding.tool + ": " + finding.cause, answers, 0});
+      all.push_back({focus_text(*finding), answers, 0});
     }
   }
   if (static_cast<int>(all.size()) < most) {

@@ -9,6 +9,7 @@
 #include "core/evidence/metrics.h"
 #include "core/finding/change.h"
 #include "write/prompt/advice.h"
+#include "write/prompt/focus.h"
 #include "write/prompt/parts.h"
 #include "write/prompt/recall.h"
 #include "write/prompt/standing.h"
@@ -157,7 +158,9 @@ std::string feedback_text(const ProposalRequest& request) {
       break;
   }
   const std::string change = request.memory ? last_change(*request.parent, request.history) : "";
-  const std::string diagnosis = diagnosis_to_text(request.parent->diagnosis);
+  const std::string brought = request.memory ? brought_text(request) : "";
+  const std::string diagnosis =
+      diagnosis_to_text(request.parent->diagnosis) + (brought.empty() ? "" : "\n" + brought);
   return change.empty() ? diagnosis : change + "\n" + diagnosis;
 }
 

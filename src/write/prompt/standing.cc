@@ -9,6 +9,7 @@
 #include "core/candidate/knobs.h"
 #include "core/candidate/language.h"
 #include "core/machine/machine.h"
+#include "write/prompt/focus.h"
 #include "write/prompt/outcome_text.h"
 #include "write/prompt/tried.h"
 
@@ -52,10 +53,11 @@ std::string parent_line(const ProposalRequest& request) {
   return text;
 }
 
-double most_promised(const Diagnosis& diagnosis) {
+double most_promised(const ProposalRequest& request) {
   double most = 1;
-  for (const Finding& finding : diagnosis.findings) {
-    if (!finding.stop) most = std::max(most, finding.likely_speedup);
+  for (const Finding& finding : request.parent->diagnosis.findings) {
+    if (finding.stop || brought_little(request.history, finding.tool)) continue;
+    most = std::max(most, finding.likely_speedup);
   }
   return most;
 }
@@ -128,7 +130,7 @@ std::string scope_text(const ProposalRequest& request) {
   if (known && fraction < kRewrite) {
     return "It runs below 5 % of the speed of light: rewrite as much of it as the change needs.";
   }
-  const double promised = most_promised(request.parent->diagnosis);
+  const double promised = most_promised(request);
   if (known && fraction < kClose && std::log(promised) < kExplained * -std::log(fraction)) {
     const std::string left = number(1 / fraction, 3) + "x that are left";
     return (promised > 1 ? "The findings promise " + number(promised, 3) + "x of the " + left

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "diagnose/account/gains.h"
 #include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 
@@ -14,6 +15,7 @@ constexpr double kLeastExcess = 1.3;  // bytes moved over bytes needed
 constexpr double kLeastPasses = 1.6;  // L2 reads over inputs: nearly two passes
 constexpr double kLeastBytes = 10e6;  // less stays in L2
 constexpr double kLeastGain = 1.08;
+constexpr double kOfIssue = 0.2;  // of the issued instructions: what passes over the input take
 
 struct Excess {
   double moved = 1;   // device-memory traffic over compulsory bytes
@@ -38,6 +40,21 @@ std::optional<Excess> excess_of(const Facts& facts) {
     excess.passes = *l2 / waste / least->reads;
   }
   return excess;
+}
+
+// Fewer passes take away what the samples show to be lost to memory beyond the floor, and some of
+// the instructions. nullopt: there are no samples.
+std::optional<double> most_by_samples(const Facts& facts) {
+  const KernelAccount* account = facts.account();
+  const Places* places = facts.places();
+  const bool sampled = places != nullptr && places->basis == Places::Basis::kSampled;
+  if (account == nullptr || !sampled) return std::nullopt;
+  double us = account->part(PartKind::kTraffic) + kOfIssue * account->part(PartKind::kIssue);
+  for (const Stall stall : {Stall::kLongScoreboard, Stall::kLgThrottle, Stall::kTexThrottle,
+                            Stall::kMioThrottle, Stall::kDrain}) {
+    us += account->wait(stall);
+  }
+  return gain_eliminating(*account, us);
 }
 
 std::vector<Prescription> advice(bool one_kernel, bool whole) {
@@ -119,6 +136,9 @@ std::optional<Finding> re_read_excess(const Facts& facts) {
   effect.waiting = 1 - memory_wait(facts, 0.6) * (1 - 1 / passes);
   Finding finding = describe(facts, *excess, moved, least, from_dram);
   set_gain(facts, effect, &finding);
+  if (const auto most = most_by_samples(facts)) {
+    finding.likely_speedup = std::min(finding.likely_speedup, *most);
+  }
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   return finding;
 }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+
+#include "base/text.h"
+#include "diagnose/tools/causes.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kLeastGain = 1.05;
+constexpr double kSlack = 1.2;
+constexpr double kGrave = 1.3;
+constexpr std::size_t kMostSites = 3, kMostWaits = 2;
+
+// The pace-setter's largest wait goes, until another role is as busy.
+double without_wait(const std::vector<WarpRole>& roles, const WarpRole& pace) {
+  const double busy = 1 - pace.awaits;
+  double next = 0.05;
+  for (const WarpRole& role : roles) {
+    if (&role != &pace) next = std::max(next, 1 - role.awaits);
+  }
+  const double largest = pace.waits.empty() ? 0 : pace.waits.front().share;
+  return std::max(1.0, busy / std::max(busy - largest, std::min(busy, next)));
+}
+
+// All warps are as busy as they are on average.
+double balanced(const std::vector<WarpRole>& roles, const WarpRole& pace) {
+  double work = 0, warps = 0;
+  for (const WarpRole& role : roles) {
+    work += role.share * (1 - role.awaits);
+    warps += role.share;
+  }
+  return work > 0 ? std::max(1.0, (1 - pace.awaits) * warps / work) : 1;
+}
+
+std::string others_wait(const std::vector<WarpRole>& roles, const WarpRole& pace) {
+  std::string text;
+  for (const WarpRole& role : roles) {
+    if (&role == &pace) continue;
+    text += (text.empty() ? "those at " : ", those at ") + role_words(role) + " " +
+            percent(role.awaits);
+  }
+  return text;
+}
+
+std::optional<Finding> unbalanced_roles(const Facts& facts) {
+  const Places* places = facts.places();
+  if (places == nullptr) return std::nullopt;
+  const std::vector<WarpRole>& roles = places->roles;
+  const WarpRole* pace = pace_setter(roles);
+  if (pace == nullptr) return std::nullopt;
+  const double shorter = without_wait(roles, *pace), shared = balanced(roles, *pace);
+  Finding finding;
+  finding.likely_speedup = middle(1, std::max(shorter, shared));
+  finding.upper_speedup = kSlack * std::max(shorter, shared);
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = finding.likely_speedup >= kGrave ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"samples.taken"};
+  finding.cause = "The warps at " + role_words(*pace) +
+                  " set the pace of the others: they wait for them " + percent(pace->awaits) +
+                  " of their time, " + others_wait(roles, *pace) + ". Of their time they";
+  for (std::size_t i = 0; i < std::min(kMostWaits, pace->waits.size()); ++i) {
+    finding.cause += (i == 0 ? " " : " and ") + role_wait_words(pace->waits[i]);
+  }
+  finding.cause +=
+      (pace->waits.empty() ? " issue " : "; they issue ") + percent(pace->ready) + ", or could.";
+  finding.prescriptions = {
+      {"work-distribution",
+       "Move a step of these warps' work to those that wait, or give it warps of its own; with "
+       "`setmaxnreg`, registers go where the work goes.",
+       "the step's operands are in these warps' registers and cost more to hand over"},
+      {"algorithm",
+       "Shorten what these warps do and wait for at the lines named: what is saved there is saved "
+       "in the call, and nothing that the others do is.",
+       "another role would set the pace at once"}};
+  FindingSites sites;
+  for (const RoleWait& wait : pace->waits) {
+    const bool known = std::ranges::any_of(
+        sites, [&](const FindingSite& site) { return site.line.same_place(wait.line); });
+    if (known || wait.line.file.empty() || sites.size() == kMostSites) continue;
+    FindingSite site;
+    site.line = wait.line;
+    sites.push_back(std::move(site));
+  }
+  finding.sites = std::move(sites);
+  return finding;
+}
+
+constexpr const char* kUnbalancedRolesNeeds[] = {"samples.taken"};
+
+}  // namespace
+
+extern const Tool kUnbalancedRoles;
+const Tool kUnbalancedRoles{.name = "unbalanced-roles",
+                            .summary = "Warps of one role hold up those of the others.",
+                            .target = ToolTarget::kCuda,
+                            .needs = kUnbalancedRolesNeeds,
+                            .analyse = unbalanced_roles};
+
+}  // namespace kernelpro

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roles of a kernel's warps: producers and consumers run other code from some branch to their
+// end. How much of its time each role waits for the others tells which of them sets the pace, which
+// the kernel's stalls together do not. Pure; any code is safe.
+#pragma once
+
+#include <vector>
+
+#include "core/evidence/places.h"
+#include "profile/places/control_flow.h"
+#include "profile/places/estimate.h"
+
+namespace kernelpro {
+
+// `samples`: of the whole kernel, by instruction and stall. In code order, at most kMostRoles;
+// without the lines' texts. Empty where all warps run the same code.
+std::vector<WarpRole> warp_roles(const SassFunction& function, const std::vector<Flow>& flow,
+                                 const ControlFlow& control, const std::vector<WaitAt>& samples);
+
+}  // namespace kernelpro

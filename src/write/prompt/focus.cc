@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/prompt/focus.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/text.h"
+
+namespace kernelpro {
+
+namespace {
+
+constexpr double kLittle = 0.25;        // of what was promised, in logarithms
+constexpr double kLeastPromise = 1.02;  // smaller ones drown in noise
+constexpr std::size_t kMostTold = 4;    // answers of a finding
+
+// A candidate that followed a finding, and what its parent's diagnosis promised.
+struct Attempt {
+  double promised = 1, brought = 1;
+};
+
+std::optional<Attempt> attempt_of(const Known& known, const History& history,
+                                  const std::string& tool) {
+  const Origin& origin = known.candidate.origin;
+  if (known.evaluation.correct() == nullptr || origin.answers.tool != tool) return std::nullopt;
+  const auto parent = std::ranges::find_if(
+      history, [&](const KnownPtr& each) { return each->id == origin.parent; });
+  if (parent == history.end() || comparable_us(**parent) <= 0) return std::nullopt;
+  Attempt attempt;
+  for (const Finding& finding : (*parent)->diagnosis.findings) {
+    if (finding.tool == tool) attempt.promised = std::max(attempt.promised, finding.likely_speedup);
+  }
+  if (attempt.promised < kLeastPromise) return std::nullopt;
+  attempt.brought = comparable_us(**parent) / comparable_us(known);
+  return attempt;
+}
+
+std::vector<Attempt> attempts_of(const History& history, const std::string& tool) {
+  std::vector<Attempt> attempts;
+  for (const KnownPtr& known : history) {
+    if (const auto attempt = attempt_of(*known, history, tool)) attempts.push_back(*attempt);
+  }
+  return attempts;
+}
+
+}  // namespace
+
+bool brought_little(const History& history, const std::string& tool) {
+  const std::vector<Attempt> attempts = attempts_of(history, tool);
+  return !attempts.empty() && std::ranges::all_of(attempts, [](const Attempt& each) {
+    return std::log(each.brought) < kLittle * std::log(each.promised);
+  });
+}
+
+std::vector<const Finding*> findings_to_answer(const ProposalRequest& request) {
+  std::vector<const Finding*> all;
+  for (const Finding& finding : request.parent->diagnosis.findings) {
+    if (finding.stop || finding.prescriptions.empty()) continue;
+    if (finding.severity == Severity::kInfo) continue;
+    if (request.memory && brought_little(request.history, finding.tool)) continue;
+    all.push_back(&finding);
+  }
+  return all;
+}
+
+std::string brought_text(const ProposalRequest& request) {
+  std::string text;
+  for (const Finding& finding : request.parent->diagnosis.findings) {
+    const std::vector<Attempt> attempts = attempts_of(request.history, finding.tool);
+    if (attempts.empty() || finding.stop) continue;
+    text += (text.empty() ? "What its findings brought so far in this run: " : "; ") +
+            finding.tool + " promised " + number(attempts.back().promised, 3) + "x, and brought ";
+    const std::size_t shown = std::min(attempts.size(), kMostTold);
+    for (std::size_t i = attempts.size() - shown; i < attempts.size(); ++i) {
+      if (i > attempts.size() - shown) text += i + 1 == attempts.size() ? " and " : ", ";
+      text += number(attempts[i].brought, 3) + "x";
+    }
+  }
+  return text.empty() ? "" : text + ".\n";
+}
+
+std::string focus_text(const Finding& finding) {
+  return "Answer the finding " + finding.tool + ": " + finding.cause;
+}
+
+}  // namespace kernelpro

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/prompt/focus.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "write/testing.h"
+
+namespace kernelpro {
+namespace {
+
+using proposing::finding;
+
+KnownPtr attempt(std::int64_t id, std::int64_t parent, double us, const std::string& follows = "") {
+  Known k;
+  k.id = id;
+  k.candidate.origin.parent = parent;
+  if (!follows.empty()) k.candidate.origin.answers = {follows, "vectorize"};
+  Correct correct;
+  correct.timings = {{"only", us, us, us, 10, ""}};
+  k.evaluation.outcome = correct;
+  k.diagnosis.findings = {finding("scalar-loads", {"vectorize"}),
+                          finding("one-thread-busy", {"threads"})};
+  return std::make_shared<const Known>(k);
+}
+
+std::vector<std::string> to_answer(const ProposalRequest& request) {
+  std::vector<std::string> tools;
+  for (const Finding* each : findings_to_answer(request)) tools.push_back(each->tool);
+  return tools;
+}
+
+// Both findings promise 2x.
+TEST(Focus, WhatBroughtLittleIsNoLongerOrdered) {
+  ProposalRequest request;
+  request.parent = attempt(1, 0, 100);
+  request.history = {request.parent};
+  EXPECT_EQ(to_answer(request), (std::vector<std::string>{"scalar-loads", "one-thread-busy"}));
+  EXPECT_EQ(brought_text(request), "");
+  request.history.push_back(attempt(2, 1, 102, "scalar-loads"));
+  EXPECT_EQ(to_answer(request), std::vector<std::string>{"one-thread-busy"});
+  EXPECT_EQ(brought_text(request),
+            "What its findings brought so far in this run: scalar-loads promised 2x, and brought "
+            "0.98x.\n");
+  // One that brought something is worth another attempt.
+  request.history.push_back(attempt(3, 1, 80, "scalar-loads"));
+  EXPECT_EQ(to_answer(request).size(), 2u);
+  EXPECT_NE(brought_text(request).find("brought 0.98x and 1.25x"), std::string::npos);
+  request.memory = false;
+  request.history.pop_back();
+  EXPECT_EQ(to_answer(request).size(), 2u) << "a run without memory remembers nothing";
+}
+
+TEST(Focus, WhatFailedSaysNothingOfItsFinding) {
+  ProposalRequest request;
+  request.parent = attempt(1, 0, 100);
+  Known failed = *attempt(2, 1, 1, "scalar-loads");
+  failed.evaluation.outcome = WrongResult{};
+  request.history = {request.parent, std::make_shared<const Known>(failed)};
+  EXPECT_EQ(to_answer(request).size(), 2u);
+}
+
+}  // namespace
+}  // namespace kernelpro
