@@ -140,6 +140,7 @@ std::string account_table(const Diagnosis& diagnosis, const DiagnosisStyle& styl
         (kernel.kernel.empty() ? std::string("time") : short_kernel_name(one_line(kernel.kernel))) +
         (kernel.launched_by.empty() ? "" : ", launched by " + one_line(kernel.launched_by)) +
         ":\n" + account_rows(kernel.parts, account.us, 4, style);
+    if (!kernel.roles.empty()) text += wrapped(roles_words(kernel.roles), style.width, 4);
     if (!kernel.mix.empty()) text += wrapped(mix_words(kernel), style.width, 4);
     if (kernel.places.empty() || diagnosis.fraction_of_ceiling >= kAtCeiling) continue;
     text += "  costliest places, by " +

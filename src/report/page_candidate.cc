@@ -42,6 +42,7 @@ Json account_page(const Account& account) {
                 {"launched_by", kernel.launched_by},
                 {"us", kernel.us},
                 {"parts", parts_json(kernel.parts)},
+                {"roles", roles_words(kernel.roles)},
                 {"mix", mix_words(kernel)},
                 {"places", Json::array()}};
     for (const CostlyPlace& place : kernel.places) one["places"].push_back(place_page(place));

@@ -28,6 +28,7 @@
     account.kernels.forEach(function (kernel) {
       nodes.push(KP.el("h4", null, kernel.name, kernel.launched_by ? [", launched by ", KP.prose(kernel.launched_by)] : null));
       nodes.push(KP.accountBar(kernel.parts, account.us));
+      if (kernel.roles) nodes.push(KP.el("p", {"class": "quiet"}, KP.prose(kernel.roles)));
       if (kernel.mix) nodes.push(KP.el("p", {"class": "quiet"}, KP.prose(kernel.mix)));
       if (kernel.places.length) nodes.push(places(kernel.places));
     });
