@@ -202,6 +202,7 @@ int print_places(const std::string& recorded, const std::string& cubin, const st
       if (each.function != function.name) continue;
       const Places places = sampled_places(function, each, lines_in(dirname(kernel)));
       all[function.name] = places_to_json(places);
+      all[function.name]["fit"] = places_fit(function, each);
     }
   }
   std::printf("%s\n", dump_json(all).c_str());

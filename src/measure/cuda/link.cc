@@ -42,6 +42,9 @@ Result<CudaLink> CudaLink::start(WorkerRole role, const std::string& gpu, Queues
   const std::string connections = "CUDA_DEVICE_MAX_CONNECTIONS";
   command.unset.push_back(connections);  // whatever the user set: times must not depend on it
   if (queues == Queues::kOne) command.env.push_back(connections + "=1");
+  // Where kernels are loaded when they are first used, CUPTI takes them to lie in that order, and
+  // places samples of several kernels in each other's code.
+  if (role == WorkerRole::kCudaSampler) command.env.push_back("CUDA_MODULE_LOADING=EAGER");
   command.limits.memory_bytes = kHostMemory;
   Result<CudaLink> link = start(std::move(command));
   if (link) link->queues_ = queues;

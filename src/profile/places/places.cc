@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "core/plan/kernel_name.h"
 #include "profile/places/blame.h"
 #include "profile/places/estimate.h"
 #include "profile/places/regions.h"
@@ -25,6 +26,7 @@ constexpr std::size_t kMostProducers = 4;       // shown of a place
 constexpr int kIssuePlaces = 4;                 // lines that issue most
 constexpr std::size_t kMostText = 160;
 constexpr double kOneWarp = 1;
+constexpr double kFewestToFit = 100;  // samples
 
 std::size_t slot(int index) { return static_cast<std::size_t>(index); }
 
@@ -345,6 +347,15 @@ void expose(const Evidence& facts, std::vector<WaitAt>* waits,
   }
 }
 
+// Instructions by their bytes from the function's first.
+std::map<std::uint64_t, int> by_offset(const SassFunction& kernel) {
+  std::map<std::uint64_t, int> index;
+  for (std::size_t k = 0; k < kernel.code.size(); ++k) {
+    index[kernel.code[k].address - kernel.code[0].address] = static_cast<int>(k);
+  }
+  return index;
+}
+
 bool is_source(const std::string& name) {
   for (const char* end : {".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".py"}) {
     if (name.ends_with(end)) return name.find('/') == std::string::npos;
@@ -368,12 +379,30 @@ LineText lines_in(const std::string& folder) {
   };
 }
 
+double places_fit(const SassFunction& kernel, const KernelSamples& samples) {
+  const auto index = by_offset(kernel);
+  double all = 0, fitting = 0;
+  for (const PcSamples& pc : samples.pcs) {
+    const auto found = index.find(static_cast<std::uint64_t>(pc.offset));
+    for (const StallSamples& s : pc.stalls) {
+      if (s.stall != Stall::kLongScoreboard && s.stall != Stall::kShortScoreboard) continue;
+      if (!std::isfinite(s.all) || !(s.all > 0)) continue;
+      if (found == index.end()) {
+        all += s.all;
+        continue;
+      }
+      const SassControl& control = kernel.code[slot(found->second)].control;
+      if (!control.known) continue;
+      all += s.all;
+      if (control.waits != 0) fitting += s.all;
+    }
+  }
+  return all >= kFewestToFit ? fitting / all : 1;
+}
+
 Places sampled_places(const SassFunction& kernel, const KernelSamples& samples,
                       const LineText& text) {
-  std::map<std::uint64_t, int> index;
-  for (std::size_t k = 0; k < kernel.code.size(); ++k) {
-    index[kernel.code[k].address - kernel.code[0].address] = static_cast<int>(k);
-  }
+  const auto index = by_offset(kernel);
   std::vector<WaitAt> waits;
   std::map<Stall, StallShare> stalls;
   double all = 0;
@@ -428,7 +457,15 @@ void add_places(const std::map<std::string, SassFunction>& functions, const Samp
       for (SourceLine& line : lines.lines) add_text(text, &line);
       for (SourceLine& line : lines.callers) add_text(text, &line);
     }
-    if (found != samples.kernels.end()) {
+    if (found != samples.kernels.end() && places_fit(code->second, *found) < kLeastFit) {
+      missing->push_back({Family::kSamples,
+                          "the samples of " + short_kernel_name(kernel.name) +
+                              " lie at instructions that wait for nothing: they belong to other "
+                              "code",
+                          "profile it with `ncu --section SourceCounters`, and import the report",
+                          {},
+                          "of that kernel"});
+    } else if (found != samples.kernels.end()) {
       Places places = sampled_places(code->second, *found, text);
       if (places.samples > 0) {
         double exposed = 0;

@@ -112,6 +112,38 @@ TEST(Places, SayWhatAKernelIssues) {
   EXPECT_DOUBLE_EQ(places.issued[0].share, 0.75);
 }
 
+// Samples of other code are no evidence of this kernel.
+TEST(Places, SamplesThatDoNotFitTheCodeAreNotUsed) {
+  const auto recorded = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
+  SassFunction f = recorded.at("pointer_chase");
+  for (std::size_t k = 0; k < f.code.size(); ++k) {
+    f.code[k].control.known = true;
+    f.code[k].control.waits = k % 4 == 0 ? 1 : 0;
+  }
+  for (const int shift : {0, 1}) {
+    KernelSamples samples;
+    samples.function = f.name;
+    for (int k = 0; k + shift < static_cast<int>(f.code.size()); k += 4) {
+      add_samples(f, k + shift, Stall::kLongScoreboard, 90, 90, &samples);
+    }
+    EXPECT_EQ(places_fit(f, samples), shift == 0 ? 1 : 0);
+    SampleAnswers answers;
+    answers.source = "cupti";
+    answers.kernels = {samples};
+    std::map<std::string, KernelEvidence> kernels;
+    kernels[f.name].name = "pointer_chase";
+    std::vector<Missing> missing;
+    add_places({{f.name, f}}, answers, fixture_lines(), &kernels, &missing);
+    const Evidence& facts = kernels[f.name].facts;
+    ASSERT_TRUE(facts.places.has_value());
+    EXPECT_EQ(facts.places->basis == Places::Basis::kSampled, shift == 0);
+    EXPECT_EQ(missing.size(), shift == 0 ? 0u : 1u);
+    if (!missing.empty()) {
+      EXPECT_TRUE(contains(missing[0].reason, "pointer_chase")) << missing[0].reason;
+    }
+  }
+}
+
 TEST(Places, RegionsSurviveTheJourneyToTheStore) {
   int with_regions = 0;
   for (const auto& [name, f] : recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt")) {

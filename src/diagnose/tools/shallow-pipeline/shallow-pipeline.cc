@@ -103,12 +103,20 @@ std::optional<Finding> of_memory(const Facts& facts) {
   return finding;
 }
 
+// By samples, warps of several roles hardly ever wait for each other's tiles.
+bool nobody_waits(const Facts& facts) {
+  const Places* places = facts.places();
+  if (places == nullptr || places->roles.empty()) return false;
+  return std::ranges::all_of(places->roles,
+                             [](const WarpRole& role) { return role.awaits < kShare; });
+}
+
 std::optional<Finding> of_products(const Facts& facts, double warpgroup) {
   const KernelModel& model = facts.model();
   if (!model.stall(Stall::kBarrier) || model.demand() >= kBusy) return std::nullopt;
   const double share =
       stalls(facts, {Stall::kBarrier, Stall::kLongScoreboard, Stall::kGmma, Stall::kSleeping}, 0);
-  if (share < kShare) return std::nullopt;
+  if (share < kShare || nobody_waits(facts)) return std::nullopt;
   Effect effect, none;
   effect.waiting = 1 - 0.5 * share;
   none.waiting = 1 - share;

@@ -33,14 +33,18 @@ inline void add_samples(const SassFunction& kernel, int instruction, Stall stall
       {static_cast<int>(i.address - kernel.code[0].address), {{stall, all, exposed}}});
 }
 
-// Every instruction stalls for every reason, by a fixed pattern.
+// Every instruction stalls for every reason that it may have, by a fixed pattern.
 inline KernelSamples samples_everywhere(const SassFunction& kernel) {
   KernelSamples samples;
   samples.function = kernel.name;
   for (int k = 0; k < static_cast<int>(kernel.code.size()); ++k) {
+    const SassControl& control = kernel.code[static_cast<std::size_t>(k)].control;
     for (int s = 0; s < kStalls; ++s) {
+      const auto stall = static_cast<Stall>(s);
+      const bool board = stall == Stall::kLongScoreboard || stall == Stall::kShortScoreboard;
+      if (board && control.known && control.waits == 0) continue;
       const int all = (k * 7 + s * 5) % 11;
-      add_samples(kernel, k, static_cast<Stall>(s), all, all * (k % 3) / 2.0, &samples);
+      add_samples(kernel, k, stall, all, all * (k % 3) / 2.0, &samples);
     }
   }
   return samples;
