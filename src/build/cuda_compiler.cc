@@ -325,7 +325,7 @@ class CudaCompiler : public Compiler {
                   "install the CUDA toolkit (libnvrtc), or write the kernel in host form");
     }
     const std::string header = task_header(task, c, TargetKind::kCuda);
-    const std::string key = hash_hex({"cuda-plan-8", nvcc_version_, nvrtc_version_,
+    const std::string key = hash_hex({"cuda-plan-9", nvcc_version_, nvrtc_version_,
                                       settings_.cuda_arch, header, source.text, source.library,
                                       source.library.empty() ? "" : includes_.fingerprint()});
     return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {

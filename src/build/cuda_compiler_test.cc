@@ -146,6 +146,18 @@ TEST_F(CudaCompilerTest, AConstantMayBeNamedLikeSharedMemory) {
   EXPECT_EQ(binary(compile(macro)).plan.nodes[1].dynamic_shared, 65536u);
 }
 
+TEST_F(CudaCompilerTest, AConstantMayBeNamedLikeALabel) {
+  const std::string labelled = R"(#include "task.h"
+constexpr int W = 7, D = 4;
+__global__ void wait(float* y) {
+  asm volatile("{\n.reg .pred P;\nW:\nsetp.eq.u32 P, %0, 0;\n@P bra D;\nbra D;\nD:\n}\n" ::"r"(W));
+  y[threadIdx.x] = W * D;
+}
+KP_LAUNCH(wait, kp::dim(1), kp::dim(256), 0, arg::y)
+)";
+  EXPECT_EQ(binary(compile(labelled)).plan.nodes.size(), 1u);
+}
+
 TEST_F(CudaCompilerTest, PlanFormMayIncludeTheHostsHeaders) {
   const std::string headers = "#include <array>\n#include <cstdint>\n" + std::string(kPlanForm);
   const Binary b = binary(compile(headers, {{"THREADS", "256"}}));

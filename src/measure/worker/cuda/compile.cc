@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
+#include <set>
+#include <utility>
 
 #include "base/hash.h"
 #include "measure/worker/cuda/message.h"
@@ -68,21 +70,82 @@ std::string pch_option(const std::string& text) {
   return "-pch-dir=" + folder;
 }
 
-// ptxas names shared memory SMEM: in a module with a variable of that name (with -default-device
-// constants are variables) it takes the variable's address for that of shared memory, and the
-// kernel writes anywhere (CUDA 13.0). So such a variable gets another name, unless a directive
-// speaks of it.
+// With -default-device constants are variables, which ptxas gets to see by their names. It names
+// shared memory SMEM, and takes the address of such a variable for that of shared memory: the
+// kernel writes anywhere (CUDA 13.0). And a label of inline assembly must not have a variable's
+// name. So such constants get another name, unless a directive speaks of it.
 constexpr const char* kReserved = "SMEM";
-constexpr const char* kRenamed = "-DSMEM=kp_SMEM";
 
-bool has_directive_about(const std::string& source, std::string_view name) {
-  for (std::size_t at = source.find(name); at != std::string::npos;
-       at = source.find(name, at + 1)) {
+bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// Where `name` stands as a word, from `at` on.
+std::size_t find_word(const std::string& text, const std::string& name, std::size_t at) {
+  for (at = text.find(name, at); at != std::string::npos; at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) break;
+  }
+  return at;
+}
+
+bool has_directive_about(const std::string& source, const std::string& name) {
+  for (std::size_t at = find_word(source, name, 0); at != std::string::npos;
+       at = find_word(source, name, at + 1)) {
     const std::size_t line = source.rfind('\n', at) + 1;
-    const std::size_t first = source.find_first_not_of(" \t", line);
-    if (source[first] == '#') return true;
+    if (source[source.find_first_not_of(" \t", line)] == '#') return true;
   }
   return false;
+}
+
+bool has_constant(const std::string& source, const std::string& name) {
+  for (std::size_t at = find_word(source, name, 0); at != std::string::npos;
+       at = find_word(source, name, at + 1)) {
+    const std::size_t next = source.find_first_not_of(" \t\n", at + name.size());
+    if (next == std::string::npos || source[next] != '=') continue;
+    const std::size_t ends = source.find_last_of(";{}()", at);
+    const std::size_t begin = ends == std::string::npos ? 0 : ends;
+    const std::string before = source.substr(begin, at - begin);
+    for (const char* word : {"constexpr", "const"}) {
+      if (find_word(before, word, 0) != std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
+// Labels in string literals, as in "{\n W: bra W;".
+std::set<std::string> labels_of(const std::string& source) {
+  std::set<std::string> labels;
+  bool inside = false;
+  std::string name;  // so far
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const char c = source[i];
+    if (c == '"' || c == '\n') {
+      inside = c == '"' && !inside;
+      name.clear();
+    } else if (inside && c == '\\') {
+      ++i;  // an escape: it ends a name
+      name.clear();
+    } else if (inside && in_name(c)) {
+      name += c;
+    } else if (inside) {
+      const bool scope = i + 1 < source.size() && source[i + 1] == ':';
+      if (c == ':' && !scope && !name.empty()) labels.insert(name);
+      name.clear();
+    }
+  }
+  return labels;
+}
+
+// Options that rename them.
+std::vector<std::string> renamings(const std::string& source) {
+  std::vector<std::string> options;
+  const auto rename = [&](const std::string& name) {
+    if (!has_directive_about(source, name)) options.push_back("-D" + name + "=kp_" + name);
+  };
+  rename(kReserved);
+  for (const std::string& name : labels_of(source)) {
+    if (name != kReserved && has_constant(source, name)) rename(name);
+  }
+  return options;
 }
 
 void serve_compile(WorkerChannel* channel, const WorkerCommand& command,
@@ -93,7 +156,7 @@ void serve_compile(WorkerChannel* channel, const WorkerCommand& command,
   }
   const std::string header = command.text("header"), library = command.text("library");
   const std::string source = command.text("source");
-  if (!has_directive_about(source, kReserved)) options.emplace_back(kRenamed);
+  for (std::string& option : renamings(source)) options.push_back(std::move(option));
   if (precompiles) options.push_back(pch_option(library.empty() ? header : library));
   std::vector<NvrtcHeader> headers = {{"task.h", header}};
   if (!library.empty()) headers.push_back({"kernelpro_library.h", library});
