@@ -58,7 +58,7 @@ namespace kernelpro {
   TOOL(kConstantCache)                           \
   TOOL(kBlockShape)                              \
   TOOL(kUnbalancedRoles)                         \
-  TOOL(kLanesInTurn)                             \
+  TOOL(kQueuedCopies)                            \
   TOOL(kShallowPipeline)
 
 #define KERNELPRO_DECLARE(row) extern const Tool row;
@@ -158,7 +158,7 @@ constexpr Precedence kPrecedences[] = {
     {"synchronous-staging", "occupancy-limiter", "", "copies ahead need no more warps"},
     {"unbalanced-roles", "shallow-pipeline", "", "the other warps wait for these, not for copies"},
     {"unbalanced-roles", "dominant-stall", "", "the stalls are told by role"},
-    {"lanes-in-turn", "divergence", "", "the lanes part for the copies"},
+    {"queued-copies", "divergence", "", "the lanes part for the copies"},
     {"unbalanced-roles", "occupancy-limiter", "", "more warps would wait for the same ones"},
     {"dependent-chain", "low-memory-parallelism", "", "the chain holds the loads back"},
 };

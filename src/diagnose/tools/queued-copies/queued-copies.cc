@@ -14,9 +14,11 @@ constexpr double kShare = 0.05;
 constexpr double kGoes = 0.75;  // of that time, where one lane copies what 32 did
 constexpr double kSlack = 1.2;
 
-// The branch that closes such a loop.
-bool takes_lanes_in_turn(std::string_view instruction) {
-  return instruction.find("BRA.U.ANY") != std::string_view::npos;
+// A bulk copy, or the branch that closes the loop in which lanes start theirs one after another.
+bool starts_copy(std::string_view instruction) {
+  return instruction.find("BRA.U.ANY") != std::string_view::npos ||
+         instruction.find("UBLKCP") != std::string_view::npos ||
+         instruction.find("UTMASTG") != std::string_view::npos;
 }
 
 // The role whose lines a place belongs to, if it sets the pace; else null.
@@ -29,13 +31,13 @@ const WarpRole* pace_at(const Places& places, const Place& place) {
   return within ? pace : nullptr;
 }
 
-std::optional<Finding> lanes_in_turn(const Facts& facts) {
+std::optional<Finding> queued_copies(const Facts& facts) {
   const Places* places = facts.places();
   if (places == nullptr || places->basis != Places::Basis::kSampled) return std::nullopt;
   double share = 0;
   bool of_pace = false;
   for (const Place& place : places->places) {
-    if (!takes_lanes_in_turn(place.at.instruction)) continue;
+    if (!starts_copy(place.at.instruction)) continue;
     const WarpRole* pace = pace_at(*places, place);
     of_pace = of_pace || pace != nullptr;
     share += place.share / (pace != nullptr ? std::max(0.05, pace->share) : 1);
@@ -47,36 +49,36 @@ std::optional<Finding> lanes_in_turn(const Facts& facts) {
   finding.upper_speedup = kSlack * speedup_without(share);
   finding.severity = Severity::kWarning;
   finding.metrics = {"samples.taken"};
-  finding.cause =
-      "The lanes of a warp are taken one after another, in a loop that the compiler makes where "
-      "each lane has its own bulk copy (or another operand that must be the warp's): " +
-      percent(share) + " of the time" + (of_pace ? " of the warps that set the pace." : ".");
+  finding.cause = "Warps wait to start bulk copies, " + percent(share) + " of the time" +
+                  (of_pace ? " of those that set the pace" : "") +
+                  ". Lanes that start one each do so one after another; many small copies, and "
+                  "those that shift their data by less than 128 bytes, queue.";
   finding.prescriptions = {
       {"layout",
-       "Let one elected lane start one larger copy: let pieces lie side by side in shared and in "
-       "device memory, as by another assignment of the output to warps.",
+       "Let a copy's addresses in shared and in device memory agree modulo 128 bytes, and whole "
+       "sectors of 32 bytes be written.",
+       "they agree already"},
+      {"layout",
+       "Let one elected lane start one larger copy: let pieces lie side by side in both memories, "
+       "as by another assignment of the output to warps.",
        "the pieces lie apart in device memory and cannot be assigned otherwise"},
       {"work-distribution",
        "Hand the copies to a warp of their own, which waits for them; the warps that compute go "
        "on.",
-       "there is no room for another buffer"},
-      {"vectorize",
-       "Store straight from registers, 16 bytes a lane, so that a warp's store fills whole "
-       "sectors.",
-       "the layout of the registers does not allow it"}};
-  finding.sites = waits_at(facts, takes_lanes_in_turn);
+       "there is no room for another buffer"}};
+  finding.sites = waits_at(facts, starts_copy);
   return finding;
 }
 
-constexpr const char* kLanesInTurnNeeds[] = {"samples.taken"};
+constexpr const char* kQueuedCopiesNeeds[] = {"samples.taken"};
 
 }  // namespace
 
-extern const Tool kLanesInTurn;
-const Tool kLanesInTurn{.name = "lanes-in-turn",
-                        .summary = "Each lane starts its own bulk copy, one after another.",
-                        .target = ToolTarget::kCuda,
-                        .needs = kLanesInTurnNeeds,
-                        .analyse = lanes_in_turn};
+extern const Tool kQueuedCopies;
+const Tool kQueuedCopies{.name = "queued-copies",
+                         .summary = "Warps wait to start their bulk copies.",
+                         .target = ToolTarget::kCuda,
+                         .needs = kQueuedCopiesNeeds,
+                         .analyse = queued_copies};
 
 }  // namespace kernelpro
