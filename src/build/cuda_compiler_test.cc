@@ -156,6 +156,22 @@ __global__ void wait(float* y) {
 KP_LAUNCH(wait, kp::dim(1), kp::dim(256), 0, arg::y)
 )";
   EXPECT_EQ(binary(compile(labelled)).plan.nodes.size(), 1u);
+  // In a raw literal, behind a quote as a character, and with braces.
+  const std::string raw = R"cuda(#include "task.h"
+constexpr char kQuote = '"';
+constexpr int W{7};
+__global__ void wait(float* y) {
+  asm volatile(R"x({
+.reg .pred P;
+W:
+setp.eq.u32 P, %0, 0;
+@P bra W;
+})x" ::"r"(W));
+  y[threadIdx.x] = W + kQuote;
+}
+KP_LAUNCH(wait, kp::dim(1), kp::dim(256), 0, arg::y)
+)cuda";
+  EXPECT_EQ(binary(compile(raw)).plan.nodes.size(), 1u);
 }
 
 TEST_F(CudaCompilerTest, PlanFormMayIncludeTheHostsHeaders) {

@@ -160,6 +160,7 @@ constexpr Precedence kPrecedences[] = {
     {"unbalanced-roles", "dominant-stall", "", "the stalls are told by role"},
     {"queued-copies", "divergence", "", "the lanes part for the copies"},
     {"unbalanced-roles", "occupancy-limiter", "", "more warps would wait for the same ones"},
+    {"queued-copies", "unbalanced-roles", "", "it says why the warps that set the pace wait"},
     {"dependent-chain", "low-memory-parallelism", "", "the chain holds the loads back"},
 };
 

@@ -112,10 +112,10 @@ struct RoleWait {
 // those that consume in a pipeline. Shares are of the role's own samples, 0..1.
 struct WarpRole {
   std::string file;
-  int first = 0, last = 0;      // lines of the kernel, inclusive, where its samples lie
-  double share = 0;             // of the kernel's samples
-  double awaits = 0;            // waits for warps of another role
-  double ready = 0;             // issues, or could
+  int first = 0, last = 0;  // lines of the kernel, inclusive, where its samples lie
+  double share = 0;         // of the kernel's samples
+  double awaits = 0;        // waits for another role, or for copies, at a barrier in shared memory
+  double ready = 0;         // issues, or could
   std::vector<RoleWait> waits;  // all else that takes kLeastRoleWait of its time, the largest first
 };
 inline constexpr std::size_t kMostRoles = 6, kMostRoleWaits = 4;

@@ -161,8 +161,8 @@ std::string roles_words(const std::vector<WarpRole>& roles) {
   std::string text = "its warps have " + number(static_cast<double>(roles.size())) + " roles: ";
   for (const WarpRole& role : roles) {
     if (&role != &roles.front()) text += "; ";
-    text += "those at " + role_words(role) + " wait for the others " + share_text(role.awaits, 1) +
-            " of their time";
+    text += "those at " + role_words(role) + " wait for the others, or for copies, " +
+            share_text(role.awaits, 1) + " of their time";
     if (&role != pace) continue;
     text += " and set the pace: they issue, or could, " + share_text(role.ready, 1);
     for (const RoleWait& wait : role.waits) text += ", " + role_wait_words(wait);

@@ -195,7 +195,7 @@ Result<void> make_probes(const Task& task, const Case& c, const std::vector<Shap
     const auto time = [&] { return !passed(kLevelBudgets); };
     Result<std::optional<InputSet>> set =
         make_probe(task, tensors, reference, plans[i], time, &linear);
-    if (set && !*set && probe_varies(plans[i].kind)) {  // another draw may tell
+    if (set && !*set && probe_varies(plans[i].kind) && time()) {  // another draw may tell
       set = make_probe(task, tensors, reference, plans[i], time, &linear);
     }
     // A reference that cannot take a probe's values has nothing to say about them.

@@ -458,13 +458,15 @@ void add_places(const std::map<std::string, SassFunction>& functions, const Samp
       for (SourceLine& line : lines.callers) add_text(text, &line);
     }
     if (found != samples.kernels.end() && places_fit(code->second, *found) < kLeastFit) {
-      missing->push_back({Family::kSamples,
-                          "the samples of " + short_kernel_name(kernel.name) +
-                              " lie at instructions that wait for nothing: they belong to other "
-                              "code",
-                          "profile it with `ncu --section SourceCounters`, and import the report",
-                          {},
-                          "of that kernel"});
+      missing->push_back(
+          {Family::kSamples,
+           "the samples of " + short_kernel_name(kernel.name) +
+               " lie at instructions that wait for nothing: they belong to other "
+               "code",
+           "profile it again with `ncu --section SourceCounters`, with the code that ran, and "
+           "import the report",
+           {},
+           "of that kernel"});
     } else if (found != samples.kernels.end()) {
       Places places = sampled_places(code->second, *found, text);
       if (places.samples > 0) {

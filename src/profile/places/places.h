@@ -27,7 +27,7 @@ Places sampled_places(const SassFunction& kernel, const KernelSamples& samples,
 // Of the samples that wait for a scoreboard: those at instructions that do wait for one. Far below
 // 1 where samples belong to other code: CUPTI takes the kernels of a module to lie in the order in
 // which they were first used, and gives places that are shifted where they do not (0.00 to 0.34 in
-// five such modules on an H200; 0.90 to 1 in eight others). 1: unknown.
+// five kernels of such modules on an H200; 0.90 to 1 in eight others). 1: unknown.
 double places_fit(const SassFunction& kernel, const KernelSamples& samples);
 inline constexpr double kLeastFit = 0.7;
 // `facts`: of the kernel; its stall counters and occupancy are used if known.

@@ -2,6 +2,7 @@
 #include "profile/places/roles.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,7 +21,11 @@ constexpr double kInLoops = 0.5;      // of a role's samples
 constexpr double kLeastLine = 0.01;   // of a role's samples: belongs to its range
 constexpr int kMostBranches = 400;    // looked at, in code order: roles part early
 constexpr std::size_t kPolling = 16;  // instructions of a loop that does nothing but look again
-constexpr int kSoon = 24;  // instructions from a look at a barrier to who needs its answer
+
+// What a loop that only looks again does not do.
+constexpr Op kWork[] = {Op::kGlobalStore, Op::kGlobalAtomic, Op::kSharedStore, Op::kFp32,
+                        Op::kFp64,        Op::kHalf,         Op::kTensor,      Op::kWarpgroup,
+                        Op::kAsyncCopy,   Op::kBulkCopy};
 
 std::size_t slot(int index) { return static_cast<std::size_t>(index); }
 
@@ -34,6 +39,7 @@ class Roles {
         const std::vector<WaitAt>& samples)
       : f_(f), flow_(flow), control_(control), samples_(samples) {
     after_.resize(control.blocks.size());
+    before_.resize(control.blocks.size());
     weight_.assign(control.blocks.size(), 0);
     for (std::size_t b = 0; b < control.blocks.size(); ++b) {
       const int last = control.blocks[b].last;
@@ -55,6 +61,9 @@ class Roles {
     mark_waits();
     std::vector<WarpRole> roles;
     for (const Blocks& part : parts_) roles.push_back(described(part));
+    // Without lines they have no names.
+    if (std::ranges::any_of(roles, [](const WarpRole& role) { return role.file.empty(); }))
+      return {};
     std::stable_sort(roles.begin(), roles.end(),
                      [](const WarpRole& a, const WarpRole& b) { return a.first < b.first; });
     return roles;
@@ -65,7 +74,9 @@ class Roles {
     if (to < 0 || slot(to) >= f_.code.size()) return;
     const int block = control_.block_of[slot(to)];
     std::vector<int>& all = after_[from];
-    if (std::find(all.begin(), all.end(), block) == all.end()) all.push_back(block);
+    if (std::find(all.begin(), all.end(), block) != all.end()) return;
+    all.push_back(block);
+    before_[slot(block)].push_back(static_cast<int>(from));
   }
 
   Blocks reached(int from, const Blocks& within) const {
@@ -89,19 +100,26 @@ class Roles {
 
   // Takes away what lies before or behind all loops.
   Blocks loops_of(Blocks blocks) const {
-    for (bool more = true; more;) {
-      more = false;
-      std::vector<char> entered(blocks.size(), 0), left(blocks.size(), 0);
-      for (std::size_t b = 0; b < blocks.size(); ++b) {
-        if (blocks[b] == 0) continue;
-        for (const int to : after_[b]) {
-          if (blocks[slot(to)] != 0) entered[slot(to)] = left[b] = 1;
-        }
+    std::vector<int> in(blocks.size(), 0), out(blocks.size(), 0), work;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      if (blocks[b] == 0) continue;
+      for (const int to : after_[b]) {
+        if (blocks[slot(to)] != 0) ++in[slot(to)], ++out[b];
       }
-      for (std::size_t b = 0; b < blocks.size(); ++b) {
-        if (blocks[b] == 0 || (entered[b] != 0 && left[b] != 0)) continue;
-        blocks[b] = 0;
-        more = true;
+    }
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      if (blocks[b] != 0 && (in[b] == 0 || out[b] == 0)) work.push_back(static_cast<int>(b));
+    }
+    while (!work.empty()) {
+      const std::size_t b = slot(work.back());
+      work.pop_back();
+      if (blocks[b] == 0) continue;
+      blocks[b] = 0;
+      for (const int to : after_[b]) {
+        if (blocks[slot(to)] != 0 && --in[slot(to)] == 0) work.push_back(to);
+      }
+      for (const int from : before_[b]) {
+        if (blocks[slot(from)] != 0 && --out[slot(from)] == 0) work.push_back(from);
       }
     }
     return blocks;
@@ -170,7 +188,7 @@ class Roles {
                (i.op == Op::kGlobalLoad && i.has("STRONG"));
       });
       const bool works = any([](const SassInstruction& i) {
-        return i.op == Op::kGlobalStore || i.op == Op::kFp32 || i.op == Op::kTensor;
+        return std::ranges::find(kWork, i.op) != std::end(kWork);
       });
       if (!looks || works) continue;
       for (const int k : loop.body) polls_[slot(k)] = 1;
@@ -185,12 +203,18 @@ class Roles {
     }
   }
 
-  // Whether warps of another role take part in one of its barriers; those that a register names
-  // are its own.
-  bool shares_barriers(std::size_t part) const {
-    return std::ranges::any_of(barriers_, [&](const auto& each) {
-      return each.first.starts_with("0x") && each.second.size() > 1 && each.second.contains(part);
-    });
+  // Whether the barrier at or before an instruction, within its block, is one that warps of another
+  // role take part in, too. One that a register names is taken to be the role's own.
+  bool meets_others(int k) const {
+    const int first = control_.blocks[slot(control_.block_of[slot(k)])].first;
+    for (int at = k; at >= first; --at) {
+      const SassInstruction& i = f_.code[slot(at)];
+      if (i.root != "BAR") continue;
+      const std::string name = i.operands.substr(0, i.operands.find(','));
+      const auto found = barriers_.find(name);
+      return name.starts_with("0x") && found != barriers_.end() && found->second.size() > 1;
+    }
+    return false;
   }
 
   // The kernel's own line, where a function was inlined.
@@ -206,7 +230,6 @@ class Roles {
     double all = 0, awaits = 0, ready = 0;
     std::map<std::pair<int, int>, double> lines;
     std::map<Stall, std::map<std::pair<int, int>, double>> waits;
-    const bool meets_others = shares_barriers(static_cast<std::size_t>(&part - parts_.data()));
     for (const WaitAt& each : samples_) {
       const std::size_t k = slot(each.instruction);
       if (part[slot(control_.block_of[k])] == 0) continue;
@@ -214,7 +237,7 @@ class Roles {
       const std::pair<int, int> line = line_of(each.instruction);
       lines[line] += each.all;
       const bool could = each.stall == Stall::kSelected || each.stall == Stall::kNotSelected;
-      const bool at_barrier = each.stall == Stall::kBarrier && meets_others;
+      const bool at_barrier = each.stall == Stall::kBarrier && meets_others(each.instruction);
       if (polls_[k] != 0 || (awaits_[k] != 0 && !could) || at_barrier) {
         awaits += each.all;
       } else if (could) {
@@ -261,14 +284,18 @@ class Roles {
       if (role->first == 0) role->first = line.second;
       role->last = line.second;
     }
+    if (role->first > 0) return;
+    const auto heaviest = std::ranges::max_element(
+        lines, {}, [&](const auto& each) { return each.first.first == file ? each.second : -1; });
+    role->first = role->last = heaviest->first.second;
   }
 
   const SassFunction& f_;
   const std::vector<Flow>& flow_;
   const ControlFlow& control_;
   const std::vector<WaitAt>& samples_;
-  std::vector<std::vector<int>> after_;  // blocks
-  std::vector<double> weight_;           // of each block
+  std::vector<std::vector<int>> after_, before_;  // blocks
+  std::vector<double> weight_;                    // of each block
   double all_ = 0;
   std::vector<Blocks> parts_;
   std::vector<char> awaits_, polls_;                       // of each instruction

@@ -12,8 +12,9 @@
 
 namespace kernelpro {
 
-// `samples`: of the whole kernel, by instruction and stall. In code order, at most kMostRoles;
-// without the lines' texts. Empty where all warps run the same code.
+// `samples`: of the whole kernel, by instruction and stall. In code order, without the
+// lines' texts. Empty where all warps run the same code, where there are more than kMostRoles
+// roles, or where the code has no lines.
 std::vector<WarpRole> warp_roles(const SassFunction& function, const std::vector<Flow>& flow,
                                  const ControlFlow& control, const std::vector<WaitAt>& samples);
 

@@ -231,7 +231,8 @@ void place_kernels(const std::map<std::string, SassFunction>& functions,
       if (same_kernel(samples.function, kernel.name)) samples.function = function;
     }
     for (const KernelSamples& samples : gathered->samples.kernels) {
-      if (samples.function == function) mix_again(code, samples, &kernel.facts);
+      const bool of_it = samples.function == function && places_fit(code, samples) >= kLeastFit;
+      if (of_it) mix_again(code, samples, &kernel.facts);
     }
     kernel.facts.lines.merge(cause_lines(code));
     if (kernel.facts.sites.empty()) {
@@ -240,8 +241,11 @@ void place_kernels(const std::map<std::string, SassFunction>& functions,
     }
     std::map<std::string, KernelEvidence> one;
     one[function] = std::move(kernel);
-    std::vector<Missing> noted;  // when they were gathered
+    std::vector<Missing> noted;
     add_places(functions, gathered->samples, text, &one, &noted);
+    // What was missing when they were gathered, which comes last, was noted then.
+    noted.resize(noted.size() - gathered->samples.missing.size());
+    for (Missing& each : noted) gathered->evidence.note_missing(std::move(each));
     kernel = std::move(one[function]);
     const auto& places = kernel.facts.places;
     if (places && places->basis == Places::Basis::kSampled) ++sampled;

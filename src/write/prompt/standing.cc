@@ -56,7 +56,8 @@ std::string parent_line(const ProposalRequest& request) {
 double most_promised(const ProposalRequest& request) {
   double most = 1;
   for (const Finding& finding : request.parent->diagnosis.findings) {
-    if (finding.stop || brought_little(request.history, finding.tool)) continue;
+    if (finding.stop) continue;
+    if (request.memory && brought_little(request.history, finding.tool)) continue;
     most = std::max(most, finding.likely_speedup);
   }
   return most;

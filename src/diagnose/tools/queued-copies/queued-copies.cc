@@ -10,8 +10,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kShare = 0.05;
-constexpr double kGoes = 0.75;  // of that time, where one lane copies what 32 did
+constexpr double kShare = 0.1;
+constexpr double kMost = 0.9;
+constexpr double kGoes = 0.75;  // of that time: assumed
 constexpr double kSlack = 1.2;
 
 // A bulk copy, or the branch that closes the loop in which lanes start theirs one after another.
@@ -21,28 +22,23 @@ bool starts_copy(std::string_view instruction) {
          instruction.find("UTMASTG") != std::string_view::npos;
 }
 
-// The role whose lines a place belongs to, if it sets the pace; else null.
-const WarpRole* pace_at(const Places& places, const Place& place) {
-  const WarpRole* pace = pace_setter(places.roles);
-  if (pace == nullptr) return nullptr;
+bool lies_in(const WarpRole& role, const Place& place) {
   const SourceLine& line = place.at.callers.empty() ? place.at.line : place.at.callers.back();
-  const bool within =
-      line.file == pace->file && line.line >= pace->first && line.line <= pace->last;
-  return within ? pace : nullptr;
+  return line.file == role.file && line.line >= role.first && line.line <= role.last;
 }
 
 std::optional<Finding> queued_copies(const Facts& facts) {
   const Places* places = facts.places();
   if (places == nullptr || places->basis != Places::Basis::kSampled) return std::nullopt;
+  // Where one role sets the pace, waits of the others are no lost time.
+  const WarpRole* pace = pace_setter(places->roles);
   double share = 0;
-  bool of_pace = false;
   for (const Place& place : places->places) {
     if (!starts_copy(place.at.instruction)) continue;
-    const WarpRole* pace = pace_at(*places, place);
-    of_pace = of_pace || pace != nullptr;
-    share += place.share / (pace != nullptr ? std::max(0.05, pace->share) : 1);
+    if (pace == nullptr) share += place.share;
+    if (pace != nullptr && lies_in(*pace, place)) share += place.share / pace->share;
   }
-  share = std::min(share, 0.9);
+  share = std::min(share, kMost);
   if (share < kShare) return std::nullopt;
   Finding finding;
   finding.likely_speedup = speedup_without(kGoes * share);
@@ -50,9 +46,10 @@ std::optional<Finding> queued_copies(const Facts& facts) {
   finding.severity = Severity::kWarning;
   finding.metrics = {"samples.taken"};
   finding.cause = "Warps wait to start bulk copies, " + percent(share) + " of the time" +
-                  (of_pace ? " of those that set the pace" : "") +
-                  ". Lanes that start one each do so one after another; many small copies, and "
-                  "those that shift their data by less than 128 bytes, queue.";
+                  (pace != nullptr ? " of those that set the pace" : "") +
+                  ". Lanes that start one each do so one after another; many small copies queue, "
+                  "and those whose addresses in shared and in device memory do not agree modulo "
+                  "128 bytes probably take longer.";
   finding.prescriptions = {
       {"layout",
        "Let a copy's addresses in shared and in device memory agree modulo 128 bytes, and whole "

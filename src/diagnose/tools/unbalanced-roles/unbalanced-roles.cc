@@ -11,13 +11,14 @@ namespace {
 
 constexpr double kLeastGain = 1.05;
 constexpr double kSlack = 1.2;
+constexpr double kLeastBusy = 0.05;  // of a role's time
 constexpr double kGrave = 1.3;
 constexpr std::size_t kMostSites = 3, kMostWaits = 2;
 
 // The pace-setter's largest wait goes, until another role is as busy.
 double without_wait(const std::vector<WarpRole>& roles, const WarpRole& pace) {
   const double busy = 1 - pace.awaits;
-  double next = 0.05;
+  double next = kLeastBusy;
   for (const WarpRole& role : roles) {
     if (&role != &pace) next = std::max(next, 1 - role.awaits);
   }
@@ -35,12 +36,12 @@ double balanced(const std::vector<WarpRole>& roles, const WarpRole& pace) {
   return work > 0 ? std::max(1.0, (1 - pace.awaits) * warps / work) : 1;
 }
 
+// ", those at kernel.cu:20-40 80 % of theirs"
 std::string others_wait(const std::vector<WarpRole>& roles, const WarpRole& pace) {
   std::string text;
   for (const WarpRole& role : roles) {
     if (&role == &pace) continue;
-    text += (text.empty() ? "those at " : ", those at ") + role_words(role) + " " +
-            percent(role.awaits);
+    text += ", those at " + role_words(role) + " " + percent(role.awaits) + " of theirs";
   }
   return text;
 }
@@ -58,14 +59,13 @@ std::optional<Finding> unbalanced_roles(const Facts& facts) {
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = finding.likely_speedup >= kGrave ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"samples.taken"};
-  finding.cause = "The warps at " + role_words(*pace) +
-                  " set the pace of the others: they wait for them " + percent(pace->awaits) +
-                  " of their time, " + others_wait(roles, *pace) + ". Of their time they";
+  finding.cause = "The warps at " + role_words(*pace) + " set the pace: they wait for the others " +
+                  percent(pace->awaits) + " of their time" + others_wait(roles, *pace) + ". They";
   for (std::size_t i = 0; i < std::min(kMostWaits, pace->waits.size()); ++i) {
     finding.cause += (i == 0 ? " " : " and ") + role_wait_words(pace->waits[i]);
   }
-  finding.cause +=
-      (pace->waits.empty() ? " issue " : "; they issue ") + percent(pace->ready) + ", or could.";
+  finding.cause += (pace->waits.empty() ? " issue, or could, " : "; they issue, or could, ") +
+                   percent(pace->ready) + ".";
   finding.prescriptions = {
       {"work-distribution",
        "Move a step of these warps' work to those that wait, or give it warps of its own; with "

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/hash.h"
@@ -96,14 +97,17 @@ bool has_directive_about(const std::string& source, const std::string& name) {
   return false;
 }
 
+// Whether one is declared: `constexpr int N = 4, W = 7;`, `const int W{7};`.
 bool has_constant(const std::string& source, const std::string& name) {
+  constexpr std::size_t kDeclaration = 400;  // bytes before the name
   for (std::size_t at = find_word(source, name, 0); at != std::string::npos;
        at = find_word(source, name, at + 1)) {
     const std::size_t next = source.find_first_not_of(" \t\n", at + name.size());
-    if (next == std::string::npos || source[next] != '=') continue;
-    const std::size_t ends = source.find_last_of(";{}()", at);
-    const std::size_t begin = ends == std::string::npos ? 0 : ends;
-    const std::string before = source.substr(begin, at - begin);
+    if (next == std::string::npos) continue;
+    if (std::string_view("={[").find(source[next]) == std::string_view::npos) continue;
+    const std::size_t length = std::min(at, kDeclaration);
+    std::string before = source.substr(at - length, length);
+    before = before.substr(before.rfind(';') + 1);
     for (const char* word : {"constexpr", "const"}) {
       if (find_word(before, word, 0) != std::string::npos) return true;
     }
@@ -111,25 +115,54 @@ bool has_constant(const std::string& source, const std::string& name) {
   return false;
 }
 
-// Labels in string literals, as in "{\n W: bra W;".
+// Where the string literal that begins at `at` ends: behind its closing quote. `inside`: its text,
+// with a space for each escape.
+std::size_t read_literal(const std::string& source, std::size_t at, std::string* inside) {
+  constexpr std::size_t kMostDelimiter = 16;
+  const std::size_t open = source.find('(', at);
+  if (at > 0 && source[at - 1] == 'R' && open != std::string::npos &&
+      open - at <= kMostDelimiter + 1) {
+    const std::string end = ")" + source.substr(at + 1, open - at - 1) + "\"";
+    const std::size_t close = std::min(source.find(end, open), source.size());
+    *inside = source.substr(open + 1, close - open - 1);
+    return std::min(close + end.size(), source.size());
+  }
+  std::size_t i = at + 1;
+  while (i < source.size() && source[i] != '"' && source[i] != '\n') {
+    const bool escape = source[i] == '\\';
+    *inside += escape ? ' ' : source[i];
+    i += escape ? 2 : 1;
+  }
+  return std::min(i + 1, source.size());
+}
+
+void add_labels(const std::string& text, std::set<std::string>* labels) {
+  std::string name;
+  for (std::size_t k = 0; k < text.size(); ++k) {
+    if (in_name(text[k])) {
+      name += text[k];
+      continue;
+    }
+    const bool scope = k + 1 < text.size() && text[k + 1] == ':';
+    if (text[k] == ':' && !scope && !name.empty()) labels->insert(name);
+    name.clear();
+  }
+}
+
+// Labels in string literals, as in "{\n W: bra W;"; more than so many are no inline assembly.
 std::set<std::string> labels_of(const std::string& source) {
+  constexpr std::size_t kMostLabels = 64;
   std::set<std::string> labels;
-  bool inside = false;
-  std::string name;  // so far
-  for (std::size_t i = 0; i < source.size(); ++i) {
-    const char c = source[i];
-    if (c == '"' || c == '\n') {
-      inside = c == '"' && !inside;
-      name.clear();
-    } else if (inside && c == '\\') {
-      ++i;  // an escape: it ends a name
-      name.clear();
-    } else if (inside && in_name(c)) {
-      name += c;
-    } else if (inside) {
-      const bool scope = i + 1 < source.size() && source[i + 1] == ':';
-      if (c == ':' && !scope && !name.empty()) labels.insert(name);
-      name.clear();
+  std::size_t i = 0;
+  while (i < source.size() && labels.size() < kMostLabels) {
+    if (source[i] == '\'' && i + 2 < source.size()) {  // a character, perhaps a quote
+      i += source[i + 1] == '\\' ? 4 : source[i + 2] == '\'' ? 3 : 1;
+    } else if (source[i] == '"') {
+      std::string inside;
+      i = read_literal(source, i, &inside);
+      add_labels(inside, &labels);
+    } else {
+      ++i;
     }
   }
   return labels;
