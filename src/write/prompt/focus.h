@@ -11,7 +11,8 @@
 namespace kernelpro {
 
 // The parent's findings that a change may answer, as they rank: without stops, without remarks that
-// name no cause, and in a run with memory, without those of which brought_little() holds. They point into the request.
+// name no cause, and in a run with memory, without those of which brought_little() holds. They
+// point into the request.
 std::vector<const Finding*> findings_to_answer(const ProposalRequest& request);
 
 // Whether correct candidates of this run followed the tool's finding, and even the best of them
