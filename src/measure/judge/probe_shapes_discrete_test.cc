@@ -45,7 +45,7 @@ TEST(ProbeShapes, FewIntegersComeInRunsToo) {
     EXPECT_TRUE(std::ranges::any_of(often, [](const auto& each) {
       return each.second >= 2 && each.first > 0 && each.first < 1000000;
     })) << key;
-    EXPECT_GE(often[1000000], 2) << key;
+    EXPECT_GE(often[1000000], 1) << key;
   }
 }
 

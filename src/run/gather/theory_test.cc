@@ -62,7 +62,7 @@ TEST_F(GatheredPlaces, AreThoseOfTheSamples) {
   KernelSamples samples;
   // As a profiler prints it, which is not how the code names it.
   samples.function = demangled(kernel().name);
-  add_samples(kernel(), 20, Stall::kLongScoreboard, 100, 80, &samples);
+  add_samples(kernel(), 20, Stall::kWait, 100, 80, &samples);
   gathered.samples.source = "ncu";
   gathered.samples.kernels = {samples};
   const auto done = with_code();
@@ -77,6 +77,22 @@ TEST_F(GatheredPlaces, AreThoseOfTheSamples) {
   EXPECT_FALSE(at.line.text.empty()) << "the source lies in one of the folders";
   EXPECT_EQ(gathered.evidence.kernels[0].facts.get("samples.taken"), 100);
   EXPECT_TRUE(contains(gathered.basis, "samples of 1 kernel")) << gathered.basis;
+}
+
+// An instruction that waits for no scoreboard: the samples are another kernel's.
+TEST_F(GatheredPlaces, SamplesThatDoNotFitAreNamedAsMissing) {
+  KernelSamples samples;
+  samples.function = demangled(kernel().name);
+  add_samples(kernel(), 20, Stall::kLongScoreboard, 100, 80, &samples);
+  gathered.samples.source = "ncu";
+  gathered.samples.kernels = {samples};
+  const std::size_t before = gathered.evidence.missing().size();
+  ASSERT_TRUE(with_code());
+  ASSERT_TRUE(places());
+  EXPECT_EQ(places()->basis, Places::Basis::kEstimated);
+  ASSERT_GT(gathered.evidence.missing().size(), before);
+  EXPECT_TRUE(contains(gathered.evidence.missing().back().reason, "belong to other code"))
+      << gathered.evidence.missing().back().reason;
 }
 
 TEST_F(GatheredPlaces, WithoutSamplesAreWeighedByTheCounters) {
