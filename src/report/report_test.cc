@@ -236,6 +236,19 @@ TEST(Story, CreditSaysWhoWroteWhat) {
   const std::string text = verdict(view, tell(view));
   EXPECT_NE(text.find("6.91x faster"), std::string::npos) << text;
   EXPECT_NE(text.find("confirmed in fresh processes"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Caveat"), std::string::npos) << text;
+}
+
+// The confirmation runs all probes; a search runs a few of them.
+TEST(Story, WhatTheConfirmationFoundIsToldWithTheVerdict) {
+  RunView view = a_run(20);
+  Correct confirmed = *view.confirmation->evaluation.correct();
+  confirmed.labels = {"given-distribution-only"};
+  view.confirmation->evaluation.outcome = confirmed;
+  const std::string text = verdict(view, tell(view));
+  EXPECT_NE(text.find("Caveat, given-distribution-only: right on the task's own inputs"),
+            std::string::npos)
+      << text;
 }
 
 TEST(Text, SaysWhatModelsCostAndWhereTheyFailed) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "core/evaluation/label.h"
 #include "report/report.h"
 #include "run/planted.h"
 #include "run/proposers.h"
@@ -173,6 +174,20 @@ std::string percent_text(double fraction) {
   return buffer;
 }
 
+// What the confirmation found beside the time: labels of the winner that the baseline has not.
+std::string caveats(const RunView& view, const Story& story) {
+  const Correct* won = view.confirmation ? view.confirmation->evaluation.correct() : nullptr;
+  const Correct* base = story.baseline->known.evaluation.correct();
+  if (won == nullptr) return "";
+  std::string text;
+  for (const std::string& label : won->labels) {
+    if (base != nullptr && std::ranges::find(base->labels, label) != base->labels.end()) continue;
+    const std::string meaning(label_meaning(label));
+    text += " Caveat, " + printable(label) + (meaning.empty() ? "" : ": " + meaning) + ".";
+  }
+  return text;
+}
+
 std::string verdict(const RunView& view, const Story& story) {
   if (story.best == nullptr) {
     return story.evaluated == 0 ? "Nothing has been evaluated yet."
@@ -207,7 +222,8 @@ std::string verdict(const RunView& view, const Story& story) {
                  : std::string()) +
             ", not yet confirmed)";
   }
-  return text + ": " + now + ", down from " + human_us(story.final_baseline_us) + ".";
+  return text + ": " + now + ", down from " + human_us(story.final_baseline_us) + "." +
+         (story.confirmed ? caveats(view, story) : "");
 }
 
 std::string credit(const Story& story) {
