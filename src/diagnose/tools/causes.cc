@@ -173,6 +173,17 @@ FindingSites waits_at(const Facts& facts, bool (*is)(std::string_view instructio
   return sites;
 }
 
+FindingSites sites_at(const std::vector<SourceLine>& lines, std::size_t most) {
+  FindingSites sites;
+  for (const SourceLine& line : lines) {
+    const bool known = std::any_of(sites.begin(), sites.end(), [&](const FindingSite& site) {
+      return site.line.same_place(line);
+    });
+    if (!known && !line.file.empty() && sites.size() < most) sites.push_back({line, "", 0});
+  }
+  return sites;
+}
+
 FindingSites site_of(const Facts& facts, std::initializer_list<SiteKind> kinds) {
   for (const SiteKind kind : kinds) {
     FindingSites found;

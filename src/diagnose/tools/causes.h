@@ -3,6 +3,7 @@
 // them, and what the source decides elsewhere (a launch, bounds, a declaration). Pure.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ FindingSites depth_of(const Facts& facts, std::initializer_list<const char*> par
 FindingSites definitions_of(const Facts& facts, const FindingSites& sites);
 bool has_site(const Facts& facts, SiteKind kind, std::string_view name = {});
 
+// These lines as one group, each once, at most `most` of them; without those of no file.
+FindingSites sites_at(const std::vector<SourceLine>& lines, std::size_t most);
 // One after the other, each as a group.
 FindingSites joined(std::initializer_list<FindingSites> groups);
 

@@ -47,6 +47,14 @@ struct GatheredPlaces : ::testing::Test {
     return kernels.begin()->second;
   }
   const std::optional<Places>& places() const { return gathered.evidence.kernels[0].facts.places; }
+  void sample(Stall stall) {
+    KernelSamples samples;
+    // As a profiler prints it, which is not how the code names it.
+    samples.function = demangled(kernel().name);
+    add_samples(kernel(), 20, stall, 100, 80, &samples);
+    gathered.samples.source = "ncu";
+    gathered.samples.kernels = {samples};
+  }
   Result<void> with_code() {
     Theory theory;
     theory.code = join(dir.path(), "k.cubin");
@@ -59,12 +67,7 @@ struct GatheredPlaces : ::testing::Test {
 };
 
 TEST_F(GatheredPlaces, AreThoseOfTheSamples) {
-  KernelSamples samples;
-  // As a profiler prints it, which is not how the code names it.
-  samples.function = demangled(kernel().name);
-  add_samples(kernel(), 20, Stall::kWait, 100, 80, &samples);
-  gathered.samples.source = "ncu";
-  gathered.samples.kernels = {samples};
+  sample(Stall::kWait);
   const auto done = with_code();
   ASSERT_TRUE(done) << done.error().text();
   ASSERT_TRUE(places());
@@ -81,11 +84,7 @@ TEST_F(GatheredPlaces, AreThoseOfTheSamples) {
 
 // An instruction that waits for no scoreboard: the samples are another kernel's.
 TEST_F(GatheredPlaces, SamplesThatDoNotFitAreNamedAsMissing) {
-  KernelSamples samples;
-  samples.function = demangled(kernel().name);
-  add_samples(kernel(), 20, Stall::kLongScoreboard, 100, 80, &samples);
-  gathered.samples.source = "ncu";
-  gathered.samples.kernels = {samples};
+  sample(Stall::kLongScoreboard);
   const std::size_t before = gathered.evidence.missing().size();
   ASSERT_TRUE(with_code());
   ASSERT_TRUE(places());

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "diagnose/tools/causes.h"
@@ -13,7 +13,8 @@ namespace {
 
 constexpr double kShare = 0.1;
 constexpr double kMost = 0.9;
-constexpr double kGoes = 0.75;  // of that time: assumed
+constexpr double kLeastPart = 0.02;  // of the samples: a role has more
+constexpr double kGoes = 0.75;       // of that time: assumed
 constexpr double kSlack = 1.2;
 constexpr std::size_t kMostSites = 2;
 
@@ -35,16 +36,12 @@ std::optional<Finding> queued_copies(const Facts& facts) {
   // Where one role sets the pace, waits of the others are no lost time.
   const WarpRole* pace = pace_setter(places->roles);
   double share = 0;
-  FindingSites sites;
+  std::vector<SourceLine> lines;
   for (const Place& place : places->places) {
     if (!starts_copy(place.at.instruction)) continue;
     if (pace != nullptr && !lies_in(*pace, place)) continue;
-    share += place.share / (pace != nullptr ? pace->share : 1);
-    const bool known = std::ranges::any_of(
-        sites, [&](const FindingSite& site) { return site.line.same_place(place.at.line); });
-    if (!known && !place.at.line.file.empty() && sites.size() < kMostSites) {
-      sites.push_back({place.at.line, "", 0});
-    }
+    share += place.share / (pace != nullptr ? std::max(kLeastPart, pace->share) : 1);
+    lines.push_back(place.at.line);
   }
   share = std::min(share, kMost);
   if (share < kShare) return std::nullopt;
@@ -71,7 +68,7 @@ std::optional<Finding> queued_copies(const Facts& facts) {
        "Hand the copies to a warp of their own, which waits for them; the warps that compute go "
        "on.",
        "there is no room for another buffer"}};
-  finding.sites = std::move(sites);
+  finding.sites = sites_at(lines, kMostSites);
   return finding;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "diagnose/tools/causes.h"
@@ -75,16 +76,9 @@ std::optional<Finding> unbalanced_roles(const Facts& facts) {
        "Shorten what these warps do and wait for at the lines named: what is saved there is saved "
        "in the call, and nothing that the others do is.",
        "another role would set the pace at once"}};
-  FindingSites sites;
-  for (const RoleWait& wait : pace->waits) {
-    const bool known = std::ranges::any_of(
-        sites, [&](const FindingSite& site) { return site.line.same_place(wait.line); });
-    if (known || wait.line.file.empty() || sites.size() == kMostSites) continue;
-    FindingSite site;
-    site.line = wait.line;
-    sites.push_back(std::move(site));
-  }
-  finding.sites = std::move(sites);
+  std::vector<SourceLine> lines;
+  for (const RoleWait& wait : pace->waits) lines.push_back(wait.line);
+  finding.sites = sites_at(lines, kMostSites);
   return finding;
 }
 
