@@ -13,7 +13,6 @@ constexpr double kNoFaster = 1.1;
 constexpr double kDeclared = 1.005;  // EvaluateSettings::min_effect: an interval above it is a win
 constexpr std::string_view kOutcomes[] = {"compile-error", "crashed", "timed-out", "wrong-result",
                                           "rejected",      "correct", "slow"};
-constexpr std::string_view kRestricting[] = {"given-distribution-only", "given-parameters-only"};
 
 bool has(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
@@ -33,9 +32,7 @@ Answer holds_for(const Expectation::Alternative& wanted, const Outcome& outcome)
     }
     if (wanted.outcome != "correct") return Answer::kNo;
     if (!wanted.detail.empty()) return answer(has(correct->labels, wanted.detail));
-    return answer(
-        std::none_of(std::begin(kRestricting), std::end(kRestricting),
-                     [&](std::string_view label) { return has(correct->labels, label); }));
+    return answer(!is_partial(*correct, {}));
   }
   if (wanted.outcome != outcome_name(outcome)) return Answer::kNo;
   if (wanted.detail.empty()) return Answer::kYes;

@@ -251,6 +251,26 @@ TEST(Story, WhatTheConfirmationFoundIsToldWithTheVerdict) {
       << text;
 }
 
+// Labels decide before times.
+TEST(Story, AFasterOneThatKeepsPartOfTheContractIsTold) {
+  RunView view = a_run(20);
+  EXPECT_FALSE(contains(verdict(view, tell(view)), "ranks below"));
+  const std::int64_t best = tell(view).best->known.id;
+  for (StoredCandidate& each : view.candidates) {
+    auto* correct = std::get_if<Correct>(&each.known.evaluation.outcome);
+    if (!each.evaluated || correct == nullptr || each.known.id == best) continue;
+    if (each.known.id == tell(view).baseline->known.id) continue;
+    correct->labels = {"given-distribution-only"};
+    correct->timings[0].median_us = 50;
+    const std::string text = verdict(view, tell(view));
+    EXPECT_TRUE(contains(text, "Candidate " + std::to_string(each.known.id) + " is faster"))
+        << text;
+    EXPECT_TRUE(contains(text, "ranks below it, given-distribution-only: right on")) << text;
+    return;
+  }
+  FAIL() << "no other correct candidate";
+}
+
 TEST(Text, SaysWhatModelsCostAndWhereTheyFailed) {
   RunView view = a_run(3);
   EXPECT_FALSE(contains(render_text(view), "models"));

@@ -188,6 +188,31 @@ std::string caveats(const RunView& view, const Story& story) {
   return text;
 }
 
+// The fastest that keeps the contract in part only, where it is faster than the best.
+std::string ranked_below(const Story& story) {
+  const Correct* base = story.baseline->known.evaluation.correct();
+  const Borne borne = base != nullptr ? base->labels : Borne();
+  const StoredCandidate* fastest = nullptr;
+  for (const auto& [id, speedup] : story.speedups) {
+    const auto found = story.by_id.find(id);
+    const Correct* correct =
+        found == story.by_id.end() ? nullptr : found->second->known.evaluation.correct();
+    if (correct == nullptr || !is_partial(*correct, borne)) continue;
+    const double least = fastest == nullptr ? story.speedup_of(story.best->known.id)
+                                            : story.speedup_of(fastest->known.id);
+    if (speedup.ratio > least * (1 + kLeastEffect)) fastest = found->second;
+  }
+  if (fastest == nullptr || fastest == story.best) return "";
+  const Correct& correct = *fastest->known.evaluation.correct();
+  std::string text = " Candidate " + std::to_string(fastest->known.id) + " is faster (" +
+                     speedup_text(story.speedup_of(fastest->known.id)) + ") and ranks below it";
+  for (const std::string& label : correct.labels) {
+    if (is_partial(label))
+      text += ", " + printable(label) + ": " + std::string(label_meaning(label));
+  }
+  return text + ". (With --no-probes a run judges on the task's own inputs alone.)";
+}
+
 std::string verdict(const RunView& view, const Story& story) {
   if (story.best == nullptr) {
     return story.evaluated == 0 ? "Nothing has been evaluated yet."
@@ -209,7 +234,7 @@ std::string verdict(const RunView& view, const Story& story) {
     const std::string it = story.best == story.start ? "starting kernel" : over;
     text += view.confirmation ? "No candidate beat the " + it
                               : "Nothing faster than the " + over + " so far";
-    return text + ": " + now + ".";
+    return text + ": " + now + "." + ranked_below(story);
   }
   text += speedup_text(story.speedup) + " faster than the " + over;
   if (story.confirmed) {
@@ -223,7 +248,7 @@ std::string verdict(const RunView& view, const Story& story) {
             ", not yet confirmed)";
   }
   return text + ": " + now + ", down from " + human_us(story.final_baseline_us) + "." +
-         (story.confirmed ? caveats(view, story) : "");
+         (story.confirmed ? caveats(view, story) : "") + ranked_below(story);
 }
 
 std::string credit(const Story& story) {

@@ -349,6 +349,8 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result, std::int64_t fi
     return {};
   }
   KP_ASSIGN(const KnownPtr start, whole(ledger_.baseline()->id));
+  const Correct* begun = start->evaluation.correct();
+  const Borne borne = begun != nullptr ? begun->labels : Borne();
   KnownPtr winner;
   Evaluation confirmed;
   for (std::size_t i = 0; i < finalists.size(); ++i) {
@@ -374,8 +376,9 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result, std::int64_t fi
       tell(Event::kUnconfirmed, *finalist, outcome_summary(evaluation->outcome));
       continue;
     }
-    const bool better = winner == nullptr || beats(*evaluation->correct(), -ratio_of(*evaluation),
-                                                   *confirmed.correct(), -ratio_of(confirmed));
+    const bool better =
+        winner == nullptr || beats(*evaluation->correct(), -ratio_of(*evaluation),
+                                   *confirmed.correct(), -ratio_of(confirmed), borne);
     if (better) {
       winner = finalist;
       confirmed = std::move(*evaluation);

@@ -48,6 +48,16 @@ double geometric_mean(const std::vector<double>& values) {
   return std::exp(sum / static_cast<double>(values.size()));
 }
 
+Interval mean_ratio(const std::vector<Interval>& ratios) {
+  std::vector<double> low, mid, high;
+  for (const Interval& each : ratios) {
+    low.push_back(each.low);
+    mid.push_back(each.mid);
+    high.push_back(each.high);
+  }
+  return {geometric_mean(low), geometric_mean(mid), geometric_mean(high)};
+}
+
 namespace {
 // Largest k such that P(Binomial(n, 1/2) < k) <= 0.025: the k-th smallest and the k-th largest
 // value bracket the median with at least 95 % confidence. 0 when n is too small.

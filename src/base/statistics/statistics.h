@@ -22,6 +22,7 @@ double grouped_median(std::vector<double> values);
 // Linear interpolation between order statistics; q in [0,1].
 double quantile(std::vector<double> values, double q);
 double geometric_mean(const std::vector<double>& values);
+Interval mean_ratio(const std::vector<Interval>& ratios);  // geometric, of their ends, too
 
 // Median with a distribution-free 95 % confidence interval from order statistics (binomial;
 // Conover, Practical Nonparametric Statistics, 3.2). With fewer than 6 values the interval is the

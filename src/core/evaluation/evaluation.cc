@@ -77,10 +77,19 @@ bool has_label(const Correct& correct, Label label) {
 
 bool is_host_form(const Correct& correct) { return has_label(correct, Label::kHostForm); }
 
-bool outranks(const Correct& a, const Correct& b) { return !is_host_form(a) && is_host_form(b); }
+bool is_partial(const Correct& correct, const Borne& borne) {
+  return std::ranges::any_of(correct.labels, [&](const std::string& label) {
+    return is_partial(label) && std::ranges::find(borne, label) == borne.end();
+  });
+}
 
-bool beats(const Correct& a, double cost_a, const Correct& b, double cost_b) {
-  return outranks(a, b) || (cost_a < cost_b && !outranks(b, a));
+bool outranks(const Correct& a, const Correct& b, const Borne& borne) {
+  if (is_host_form(a) != is_host_form(b)) return is_host_form(b);
+  return !is_partial(a, borne) && is_partial(b, borne);
+}
+
+bool beats(const Correct& a, double cost_a, const Correct& b, double cost_b, const Borne& borne) {
+  return outranks(a, b, borne) || (cost_a < cost_b && !outranks(b, a, borne));
 }
 
 bool perhaps_killed(const Outcome& outcome) {

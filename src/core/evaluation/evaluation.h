@@ -113,11 +113,16 @@ struct Evaluation {
 bool has_label(const Correct& correct, Label label);
 // Whether its own process held the data and the clock.
 bool is_host_form(const Correct& correct);
-// Whether `a`, whatever its time, comes before `b`: a launch plan before a host form.
-bool outranks(const Correct& a, const Correct& b);
+// Labels that the baseline bears too, and which therefore rank nothing below it.
+using Borne = std::vector<std::string>;
+// Whether it keeps the contract in part only (LabelRow::partial), by a label that is not borne.
+bool is_partial(const Correct& correct, const Borne& borne);
+// Whether `a`, whatever its time, comes before `b`: a launch plan before a host form, and among
+// either what keeps the whole contract before what keeps a part of it.
+bool outranks(const Correct& a, const Correct& b, const Borne& borne);
 // The better of two results: the one that costs less (a time on one scale), unless the other
 // outranks it.
-bool beats(const Correct& a, double cost_a, const Correct& b, double cost_b);
+bool beats(const Correct& a, double cost_a, const Correct& b, double cost_b, const Borne& borne);
 
 std::string outcome_name(const Outcome& outcome);  // of its kind
 // Its process was killed by a signal that the candidate need not have sent.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/evaluation/label.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/rows.h"
 
 namespace kernelpro {
@@ -9,14 +12,15 @@ namespace {
 
 constexpr LabelRow kLabels[] = {
     {Label::kGivenDistributionOnly, "given-distribution-only",
-     "right on the task's own inputs, wrong on other values of the same shapes"},
+     "right on the task's own inputs, wrong on other values of the same shapes", true},
     {Label::kGivenParametersOnly, "given-parameters-only",
-     "right with the parameters as constructed, wrong with others"},
+     "right with the parameters as constructed, wrong with others", true},
     {Label::kPreciseByNorm, "precise-by-norm",
      "fp32 by the norm of its errors, not in every element: a fast algorithm such as Winograd's"},
     {Label::kCoarserThanFp32, "coarser-than-fp32",
      "its errors are larger, by their norm, than those of plain fp32 sums in any order: two bf16 "
-     "parts, or a fast algorithm with long sums"},
+     "parts, or a fast algorithm with long sums",
+     true},
     {Label::kFloat64AtReducedCase, "float64-at-reduced-case",
      "float64 did not fit at full size: checked against it in a smaller case, and against strict "
      "fp32 at full size"},
@@ -71,6 +75,11 @@ std::span<const LabelRow> label_rows() { return kLabels; }
 std::string_view label_name(Label label) { return kLabels[static_cast<std::size_t>(label)].name; }
 
 std::string_view label_meaning(std::string_view name) { return meaning_in(kLabels, name); }
+
+bool is_partial(std::string_view name) {
+  return std::any_of(std::begin(kLabels), std::end(kLabels),
+                     [&](const LabelRow& row) { return row.name == name && row.partial; });
+}
 
 std::string_view trust_name(Trust trust) { return kTrusts[static_cast<std::size_t>(trust)].name; }
 

@@ -29,11 +29,15 @@ struct LabelRow {
   Label label;
   std::string_view name;
   std::string_view meaning;  // one line
+  // The kernel keeps the contract in part only: whatever its time, it ranks below one that keeps
+  // all of it (`outranks`, core/evaluation/evaluation.h).
+  bool partial = false;
 };
 std::span<const LabelRow> label_rows();
 std::string_view label_name(Label label);  // "host-form"
 // The meaning of a label; "" for an unknown name.
 std::string_view label_meaning(std::string_view name);
+bool is_partial(std::string_view name);  // as in its row; false for an unknown name
 
 // How an evaluation ran the candidate.
 enum class Trust {

@@ -59,8 +59,10 @@ class CpuEvaluator : public Evaluator {
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent,
                    const TimingPlan& plan, Correct* correct, std::vector<Interval>* ratios);
   std::optional<Outcome> check(const CpuCase& state, CpuSession& session, Correct* correct);
-  Verdict probe(const CpuCase& state, CpuSession& session, Correct* correct,
-                std::vector<const ProbeSet*>* passed);
+  std::vector<std::size_t> choose(const CpuCase& state) const;
+  Verdict probe(const CpuCase& state, CpuSession& session, const std::vector<std::size_t>& kinds,
+                Correct* correct, std::vector<const ProbeSet*>* passed);
+  Verdict probe_others(std::size_t i, const Subject& subject, Correct* correct);
   static void add_slower(const CpuCase& state, const std::vector<ValueTimes::Slower>& slower,
                          Correct* correct);
   std::optional<Outcome> take_failures(const std::vector<ProbeFailure>& failures,
@@ -72,9 +74,10 @@ class CpuEvaluator : public Evaluator {
   EvaluateSettings settings_;
   std::string worker_;
   std::vector<CpuCase> cases_;
-  std::vector<std::string> labels_;  // of the task
-  int most_probes_ = 0;              // of the current evaluation; 0: all
-  double call_s_ = 0;                // the longest checked call of the current case
+  std::vector<std::string> labels_;               // of the task
+  int most_probes_ = 0;                           // of the current evaluation; 0: all
+  double call_s_ = 0;                             // the longest checked call of the current case
+  std::vector<std::vector<std::size_t>> probed_;  // by case: kinds that the candidate has met
 };
 
 constexpr int kUntimedProbes = 2;    // kinds for each case that is not timed, in a search
@@ -191,16 +194,21 @@ std::optional<Outcome> CpuEvaluator::check(const CpuCase& state, CpuSession& ses
   return take_failures({}, norms, correct);
 }
 
-// A probe that ends the process is the last one: each that hangs costs as long as a call may take.
-CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, CpuSession& session,
-                                          Correct* correct, std::vector<const ProbeSet*>* passed) {
-  std::vector<ProbeFailure> failures;
-  std::vector<NormError> norms;
+std::vector<std::size_t> CpuEvaluator::choose(const CpuCase& state) const {
   const std::vector<char> ready(state.probes.size(), 1);
   const int most = state.c->timed ? most_probes_ : std::min(most_probes_, kUntimedProbes);
+  return choose_probes(ready, most, fresh_secret());
+}
+
+// A probe that ends the process is the last one: each that hangs costs as long as a call may take.
+CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, CpuSession& session,
+                                          const std::vector<std::size_t>& kinds, Correct* correct,
+                                          std::vector<const ProbeSet*>* passed) {
+  std::vector<ProbeFailure> failures;
+  std::vector<NormError> norms;
   const double limit = std::min(settings_.timeout_s, kProbeS + kProbeCalls * call_s_);
   const CpuBuffers& buffers = session.buffers();
-  for (const std::size_t chosen : choose_probes(ready, most, fresh_secret())) {
+  for (const std::size_t chosen : kinds) {
     const ProbeSet& each = state.probes[chosen];
     const int slot = any_slot(state);
     const std::vector<Poison> poisons = reveal(state, buffers, slot, each.set);
@@ -222,6 +230,22 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, CpuSession& sess
     passed->push_back(&each);
   }
   return take_failures(failures, norms, correct);
+}
+
+// The kinds that were left out, in a process of their own.
+CpuEvaluator::Verdict CpuEvaluator::probe_others(std::size_t i, const Subject& subject,
+                                                 Correct* correct) {
+  const CpuCase& state = cases_[i];
+  std::vector<std::size_t> others =
+      choose_probes(std::vector<char>(state.probes.size(), 1), 0, fresh_secret());
+  std::erase_if(others, [&](std::size_t kind) {
+    return std::ranges::find(probed_[i], kind) != probed_[i].end();
+  });
+  if (others.empty()) return std::optional<Outcome>();
+  KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
+  if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
+  std::vector<const ProbeSet*> ignored;
+  return probe(state, *std::get<Session>(started), others, correct, &ignored);
 }
 
 // Rejects, or labels.
@@ -263,7 +287,8 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
   Session session = std::move(std::get<Session>(started));
   if (auto outcome = check(state, *session, correct)) return outcome;
-  Verdict probed = probe(state, *session, correct, &plan.probes);
+  probed_.push_back(choose(state));
+  Verdict probed = probe(state, *session, probed_.back(), correct, &plan.probes);
   session.reset();
   if (!probed || *probed) return probed;
   const double checked = real_clock().now_s();
@@ -299,19 +324,20 @@ Result<Outcome> CpuEvaluator::run_all(const Subject& subject, const Subject* inc
   Correct correct;
   correct.labels = labels_;
   std::vector<Interval> ratios;
+  probed_.clear();
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     KP_ASSIGN(auto outcome, run_case(i, subject, incumbent, plan, &correct, &ratios));
     if (outcome) return *outcome;
   }
   if (!ratios.empty() && ratios.size() == correct.timings.size()) {
-    std::vector<double> low, mid, high;
-    for (const Interval& r : ratios) {
-      low.push_back(r.low);
-      mid.push_back(r.mid);
-      high.push_back(r.high);
+    const Interval all = mean_ratio(ratios);
+    correct.versus = Correct::Versus{incumbent->hash, all.mid, all.low, all.high};
+    // It would become the best, and others would be built on it.
+    const bool leads = all.low > 1 + settings_.min_effect;
+    for (std::size_t i = 0; leads && i < cases_.size(); ++i) {
+      KP_ASSIGN(auto outcome, probe_others(i, subject, &correct));
+      if (outcome) return *outcome;
     }
-    correct.versus = Correct::Versus{incumbent->hash, geometric_mean(mid), geometric_mean(low),
-                                     geometric_mean(high)};
   }
   return Outcome(std::move(correct));
 }

@@ -53,6 +53,7 @@ class CpuProbes : public ::testing::Test {
     EvaluateSettings settings;
     settings.timeout_s = 60;
     settings.samples = 6;
+    settings.probes_each = probes_each_;
     auto evaluator = make_cpu_evaluator(task_, Machine{}, settings);
     ASSERT_TRUE(evaluator) << evaluator.error().text();
     evaluator_ = std::move(*evaluator);
@@ -63,6 +64,12 @@ class CpuProbes : public ::testing::Test {
   Evaluation evaluate(const std::string& value, const std::string& before = "",
                       const std::string& top = "") {
     if (!evaluator_) prepare();
+    Result<Evaluation> evaluation = evaluator_->evaluate(subject_of(value, before, top), nullptr);
+    EXPECT_TRUE(evaluation) << evaluation.error().text();
+    return *evaluation;
+  }
+  Subject subject_of(const std::string& value, const std::string& before = "",
+                     const std::string& top = "") {
     Candidate candidate;
     candidate.source = "#include \"task.h\"\n#include <cmath>\n" + top +
                        "\nextern \"C\" void launch(const Args& args) {\n" + before + "\n" +
@@ -76,9 +83,7 @@ class CpuProbes : public ::testing::Test {
       EXPECT_EQ(error, nullptr) << error->log;
       subject.binaries.push_back(std::get<Binary>(*built));
     }
-    Result<Evaluation> evaluation = evaluator_->evaluate(subject, nullptr);
-    EXPECT_TRUE(evaluation) << evaluation.error().text();
-    return *evaluation;
+    return subject;
   }
   std::string body(const std::string& type, const std::string& value) const {
     std::string text = "  for (long i = 0; i < R * C; ++i) {\n";
@@ -102,6 +107,7 @@ class CpuProbes : public ::testing::Test {
   TempDir cache_;
   Task task_;
   std::string value_;
+  int probes_each_ = 0;
   std::unique_ptr<Compiler> compiler_;
   std::unique_ptr<Evaluator> evaluator_;
 };
@@ -114,6 +120,24 @@ TEST_F(CpuProbes, AFewElementsOfManyDecide) {
                         "bool careful = false;\n"
                         "for (long i = 5; i < R * C; i += 2048) careful |= args.a[i] < 0;"),
                Label::kGivenDistributionOnly);
+}
+
+// Others would be built on it: a search runs few kinds for the rest, and all for what leads.
+TEST_F(CpuProbes, WhatWouldBecomeTheBestMeetsAll) {
+  probes_each_ = 1;
+  open({kUnit}, "std::exp(a)");
+  task_.cases[0].timed = true;
+  prepare();
+  const Subject slow = subject_of("std::exp(a)",
+                                  "for (int k = 0; k < 3; ++k) for (long i = 0; i < R * C; ++i) "
+                                  "args.y[i] = std::exp(args.a[i] + k);");
+  // Right for what the task draws.
+  const Subject fast = subject_of("a < 0 ? 0.0f : std::exp(a)");
+  for (int k = 0; k < 6; ++k) {
+    Result<Evaluation> evaluation = evaluator_->evaluate(fast, &slow);
+    ASSERT_TRUE(evaluation) << evaluation.error().text();
+    expect_label(*evaluation, Label::kGivenDistributionOnly);
+  }
 }
 
 // exp(4 a) is infinite for most inputs that are 64 times as large; a table or an exponent that is

@@ -41,17 +41,6 @@ class Lap {
   double start_;
 };
 
-// Geometric mean over the timed cases, interval ends included.
-Correct::Versus combine(const std::string& incumbent, const std::vector<Interval>& ratios) {
-  std::vector<double> low, mid, high;
-  for (const Interval& r : ratios) {
-    low.push_back(r.low);
-    mid.push_back(r.mid);
-    high.push_back(r.high);
-  }
-  return {incumbent, geometric_mean(mid), geometric_mean(low), geometric_mean(high)};
-}
-
 // Whether evidence would be about the last one (measure/station/target.cc): of equals, the first.
 bool last_is_longest(const std::vector<Timing>& timings) {
   return std::ranges::max_element(timings, {}, &Timing::median_us) == timings.end() - 1;
@@ -437,7 +426,10 @@ Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent)
     KP_ASSIGN(auto verdict, probe_cases());
     if (verdict) return std::move(*verdict);
   }
-  if (!ratios_.empty()) correct_.versus = combine(incumbent->hash, ratios_);
+  if (!ratios_.empty()) {
+    const Interval all = mean_ratio(ratios_);
+    correct_.versus = Correct::Versus{incumbent->hash, all.mid, all.low, all.high};
+  }
   const std::pair<const char*, double> phases[] = {{"evaluate.capture_ms", capture_s_},
                                                    {"evaluate.check_ms", check_s_},
                                                    {"evaluate.time_ms", time_s_},

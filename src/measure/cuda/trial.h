@@ -61,7 +61,11 @@ class CudaTrial {
   // `other`: the incumbent's worker, which is alike; null without one. A candidate that shares a
   // context with its rival can write to that one's code and tables.
   CudaTrial(CudaShop& shop, CudaWorker& worker, CudaWorker* other, const CudaTimingPlan& timing)
-      : shop_(shop), worker_(worker), other_(other), timing_(timing) {}
+      : shop_(shop),
+        worker_(worker),
+        other_(other),
+        timing_(timing),
+        most_kinds_(shop.probes_each) {}
 
   // `incumbent` may be null.
   Result<Outcome> run(const Subject& subject, const Subject* incumbent);
@@ -113,6 +117,7 @@ class CudaTrial {
   void compare_times(const CudaCase& state, DrawKind kind, const std::vector<double>& given_us,
                      const std::vector<double>& probe_us);
   void compare_pooled_times(const CudaCase& state);
+  void lead();
   Verdict probe_cases();
   Verdict probe(CudaCase& state);
   Verdict probe_once(CudaCase& state, const ProbePlan& plan, std::size_t place);
@@ -134,6 +139,7 @@ class CudaTrial {
   const Subject* subject_ = nullptr;
   const Subject* incumbent_ = nullptr;
   CudaTimingPlan timing_;
+  int most_kinds_;  // of probes in a case, at random; 0: all
   Correct correct_;
   std::vector<Interval> ratios_;
   std::map<std::string, double> facts_;  // the driver's, of the longest timed case

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CudaTrial: other values of the same shapes. Does the kernel compute the task?
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/text.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr double kSlowReference = 2;    // seconds
 constexpr int kFewProbes = 2;           // at such a reference, or without sets that keep contents
+constexpr double kSlowToWiden = 0.5;    // seconds: such a reference is left to the confirmation
 constexpr double kLongCall = 1;         // seconds: of such calls ...
 constexpr int kProbesOfLongCalls = 8;   // ... no more than so many kinds
 constexpr double kSlowUntimed = 0.1;    // ... of a case that is not timed
@@ -33,6 +35,7 @@ constexpr double kValuesSeconds = 0.2;  // ... and for at most this long
 // right on the task's inputs.
 CudaTrial::Verdict CudaTrial::probe_cases() {
   if (crashed_) return std::optional<Outcome>();  // by a probe among timed calls
+  if (!ratios_.empty() && mean_ratio(ratios_).low > 1 + shop_.settings.min_effect) lead();
   for (const bool timed : {true, false}) {
     for (CudaCase& state : shop_.cases) {
       if (state.c->timed != timed) continue;
@@ -60,6 +63,17 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
   return judge_found();
 }
 
+// Faster than its incumbent: it would become the best, and others would be built on it. Then all
+// kinds are run, also where a search runs a few.
+void CudaTrial::lead() {
+  most_kinds_ = 0;
+  for (auto& [state, kinds] : chosen_) {
+    if (state->reference_s > kSlowToWiden) continue;
+    kinds.order.resize(kinds.plans.size());
+    std::iota(kinds.order.begin(), kinds.order.end(), std::size_t{0});
+  }
+}
+
 // Drawn once for each case, before it is timed.
 Result<CudaTrial::ChosenProbes*> CudaTrial::chosen(CudaCase& state) {
   if (const auto known = chosen_.find(&state); known != chosen_.end()) return &known->second;
@@ -72,7 +86,7 @@ Result<CudaTrial::ChosenProbes*> CudaTrial::chosen(CudaCase& state) {
            (plan.kind == DrawKind::kFaint && !multiplies(shop_.task, *state.c)) ||
            (has_short_sums(plan.kind) && state.contractions.empty());
   });
-  int most = shop_.probes_each;
+  int most = most_kinds_;
   made.costly = state.plan.extra <= kProbeSets || state.reference_s > kSlowReference;
   if (most > 0 && made.costly) most = std::min(most, kFewProbes);
   if (longest_call_s_ > kLongCall && (most == 0 || most > kProbesOfLongCalls)) {

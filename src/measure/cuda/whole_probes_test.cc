@@ -127,5 +127,21 @@ TEST_F(WholeEvaluator, ASearchFindsItInAFewEvaluations) {
   EXPECT_TRUE(found);
 }
 
+// Others would be built on it.
+TEST_F(WholeEvaluator, WhatWouldBecomeTheBestMeetsAllProbes) {
+  settings_.probes = true;
+  settings_.probes_each = 1;
+  int missed = 0;
+  for (int k = 0; k < 12; ++k) {
+    const Evaluation faster = evaluate("skips_when_small", "twice_as_slow");
+    ASSERT_TRUE(faster.correct() != nullptr) << said(faster);
+    EXPECT_EQ(faster.correct()->labels, std::vector<std::string>{"given-distribution-only"});
+    const Evaluation no_faster = evaluate("skips_when_small", "honest");
+    ASSERT_TRUE(no_faster.correct() != nullptr) << said(no_faster);
+    missed += no_faster.correct()->labels.empty() ? 1 : 0;
+  }
+  EXPECT_GT(missed, 0) << "a search runs few kinds for the others";
+}
+
 }  // namespace
 }  // namespace kernelpro::testing

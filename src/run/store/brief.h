@@ -18,7 +18,7 @@ struct Promise {
 };
 Promise promise_of(const Diagnosis& diagnosis);
 
-// An evaluated candidate. `known` may be in brief; of its labels only the host form's is kept then.
+// An evaluated candidate. `known` may be in brief.
 struct StoredBrief {
   Known known;
   Promise promise;

@@ -79,7 +79,7 @@ History Ledger::finalists() const {
   const auto us = [this](std::size_t at) { return score_us(history_[at]->evaluation); };
   for (std::size_t at = 0; at < history_.size(); ++at) {
     const Correct* correct = history_[at]->evaluation.correct();
-    if (correct == nullptr || outranks(held, *correct)) continue;
+    if (correct == nullptr || outranks(held, *correct, ranking_.borne())) continue;
     const double time = ranking_.time(at).us;
     if (comparable == kNone || time < ranking_.time(comparable).us) comparable = at;
     if (absolute == kNone || us(at) < us(absolute)) absolute = at;

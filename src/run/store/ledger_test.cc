@@ -75,5 +75,36 @@ TEST(Ledger, APlanComesBeforeAHostForm) {
   EXPECT_TRUE(ledger.record(timed(5, 100, plan, 2)));
 }
 
+Known with_labels(Known known, std::vector<std::string> labels) {
+  std::get<Correct>(known.evaluation.outcome).labels = std::move(labels);
+  return known;
+}
+
+TEST(Ledger, WhatKeepsTheWholeContractComesFirst) {
+  Ledger ledger;
+  const Known start = timed(1, 100, "", 1);
+  EXPECT_TRUE(ledger.record(start));
+  const std::string hash = start.candidate.content_hash();
+  const std::vector<std::string> partial = {"given-distribution-only"};
+  EXPECT_FALSE(ledger.record(with_labels(timed(2, 50, hash, 2), partial)));
+  EXPECT_TRUE(ledger.record(with_labels(timed(3, 80, hash, 1.25), {"precise-by-norm"})));
+  EXPECT_EQ(ledger.best()->id, 3);
+  for (const KnownPtr& each : ledger.finalists()) EXPECT_NE(each->id, 2);
+}
+
+// Who starts from a kernel of one distribution may go on with others of the same.
+TEST(Ledger, ALabelOfTheBaselineRanksNothingBelowIt) {
+  Ledger ledger;
+  const std::vector<std::string> partial = {"given-distribution-only"};
+  const Known start = with_labels(timed(1, 100, "", 1), partial);
+  EXPECT_TRUE(ledger.record(start));
+  const std::string hash = start.candidate.content_hash();
+  EXPECT_FALSE(ledger.record(timed(2, 200, hash, 0.5))) << "slower, if for all values";
+  EXPECT_TRUE(ledger.record(with_labels(timed(3, 50, hash, 2), partial)));
+  const std::string third = ledger.best()->candidate.content_hash();
+  EXPECT_FALSE(ledger.record(
+      with_labels(timed(4, 25, third, 2), {"given-distribution-only", "given-parameters-only"})));
+}
+
 }  // namespace
 }  // namespace kernelpro

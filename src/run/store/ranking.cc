@@ -12,7 +12,10 @@ bool CandidateRanking::add(const Known& known) {
   }
   const std::string hash = content_hash(known);
   times_.push_back(comparables_.add(hash, known.evaluation));
-  if (baseline_ == kNone) baseline_ = at;
+  if (baseline_ == kNone) {
+    baseline_ = at;
+    borne_ = correct->labels;
+  }
   if (!champions_.empty() && !is_better(*correct)) return false;
   champions_.push_back(at);
   best_ = *correct;
@@ -21,8 +24,8 @@ bool CandidateRanking::add(const Known& known) {
 }
 
 bool CandidateRanking::is_better(const Correct& correct) const {
-  if (outranks(correct, best_)) return true;
-  if (outranks(best_, correct)) return false;
+  if (outranks(correct, best_, borne_)) return true;
+  if (outranks(best_, correct, borne_)) return false;
   if (!correct.versus) return false;
   if (correct.versus->incumbent == best_hash_) return beats(correct, objective_, kLeastEffect);
   const Comparable* then = comparables_.find(correct.versus->incumbent);

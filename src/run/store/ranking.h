@@ -24,7 +24,8 @@ class CandidateRanking {
   // more than kLeastEffect with 95 % confidence: the lower end of the interval measured in
   // alternation counts. It may have been measured against an earlier best: then what the current
   // best gained since, at the upper end of its interval, is subtracted (time only). Before all that
-  // a launch plan is better than a host form (`outranks`, core/evaluation/evaluation.h).
+  // labels decide: a launch plan is better than a host form, and what keeps the whole contract
+  // better than what keeps a part of it (`outranks`, core/evaluation/evaluation.h).
   explicit CandidateRanking(const Objective& objective = {}) : objective_(objective) {}
 
   // Adds the next evaluated candidate, which may be in brief; true if it is the new best.
@@ -39,6 +40,8 @@ class CandidateRanking {
   // A candidate's time on the baseline's scale: its incumbent's divided by the ratio measured in
   // alternation, so that drift of the machine between evaluations cancels. 0 us when not correct.
   const Comparable& time(std::size_t at) const { return times_[at]; }
+  // The baseline's labels.
+  const Borne& borne() const { return borne_; }
   // The same for an evaluation that was not added.
   Comparable time(const Evaluation& evaluation) const { return comparables_.of(evaluation); }
   // Over the baseline; nullopt when not correct. The 95 % interval comes from the ratios between
@@ -58,6 +61,7 @@ class CandidateRanking {
   std::size_t baseline_ = kNone;
   Correct best_;  // the best's result, if there is one, and its content hash
   std::string best_hash_;
+  Borne borne_;
 };
 
 }  // namespace kernelpro

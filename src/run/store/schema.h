@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's tables, version 8 (Store::kSchemaVersion). docs/run-store.md explains each column. A
+// The store's tables, version 9 (Store::kSchemaVersion). docs/run-store.md explains each column. A
 // change here needs a new version and a step that upgrades old stores to it.
 #pragma once
 
@@ -62,7 +62,8 @@ CREATE TABLE confirmation(
 // Additions of later versions, for new stores and for upgrades: results of findings (3), requests
 // to writers and their answers (4), each question to a model (5), what a resume needs of an
 // evaluation (6; StoreFile::add_outcomes fills it in an older store), results of held-out cases
-// (6), requests of the exchange (8), and lines that a proposer has exhausted (8).
+// (6), requests of the exchange (8), and lines that a proposer has exhausted (8). `labels` of
+// `outcomes` came with 9: the table is filled anew.
 inline constexpr const char* kLaterTables = R"sql(
 CREATE TABLE IF NOT EXISTS tool_steps(
   candidate INTEGER PRIMARY KEY REFERENCES evaluations(candidate),
@@ -119,7 +120,8 @@ CREATE TABLE IF NOT EXISTS outcomes(
   fraction     REAL NOT NULL,
   stop         INTEGER NOT NULL,
   likely       REAL NOT NULL,
-  upper        REAL NOT NULL
+  upper        REAL NOT NULL,
+  labels       TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS requests(

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kNewName = "store.db.new";
 // Schema versions.
-constexpr std::int64_t kOutcomesSince = 6;
+constexpr std::int64_t kOutcomesSince = 6, kLabelsSince = 9;
 
 std::string knobs_json(const KnobValues& knobs) { return dump_json(Json(knobs)); }
 
@@ -209,14 +209,16 @@ Result<void> StoreFile::check_pages() {
 
 Result<void> StoreFile::upgrade(std::int64_t from) {
   const std::string doing = "bring the run's store up to this version";
-  int code = db.execute((std::string("BEGIN IMMEDIATE;") + kLaterTables).c_str());
+  const std::string before =
+      from < kLabelsSince ? "BEGIN IMMEDIATE; DROP TABLE IF EXISTS outcomes;" : "BEGIN IMMEDIATE;";
+  int code = db.execute((before + kLaterTables).c_str());
   if (code != SQLITE_OK) return failed(code, doing);
   if (from < kRepairsSince) {
     code = db.execute(kAddRepairs);
     if (code != SQLITE_OK) return failed(code, doing);
   }
   version = Store::kSchemaVersion;  // `add_outcomes` reads it
-  if (from < kOutcomesSince) {
+  if (from < kLabelsSince) {
     if (auto added = add_outcomes(); !added) {
       if (db.in_transaction()) db.execute("ROLLBACK");
       return added;
@@ -321,7 +323,7 @@ int StoreFile::insert_outcome(std::int64_t candidate, double at_s, const Evaluat
   const Correct* correct = evaluation.correct();
   Statement row = db.prepare(
       "INSERT INTO outcomes VALUES(?1, (SELECT position FROM evaluations WHERE candidate = ?1),"
-      " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)");
+      " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)");
   row.bind(0, candidate).bind(1, at_s).bind(2, outcome).bind(3, score_us(evaluation));
   for (int i = 4; i <= 11; ++i) row.bind_null(i);
   if (correct != nullptr && correct->versus) {
@@ -337,7 +339,8 @@ int StoreFile::insert_outcome(std::int64_t candidate, double at_s, const Evaluat
   row.bind(12, evaluation.code).bind(13, static_cast<std::int64_t>(diagnosis.bound));
   row.bind(14, diagnosis.floor_us).bind(15, diagnosis.fraction_of_ceiling);
   row.bind(16, static_cast<std::int64_t>(promise.stop)).bind(17, promise.likely);
-  return row.bind(18, promise.upper).step();
+  row.bind(18, promise.upper);
+  return row.bind(19, correct != nullptr ? join_text(correct->labels, " ") : "").step();
 }
 
 Result<void> StoreFile::add_outcomes() {

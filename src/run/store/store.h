@@ -26,7 +26,7 @@ struct StoreFile;  // run/store/store_file.h
 
 class Store {
  public:
-  static constexpr int kSchemaVersion = 8;  // docs/run-store.md lists what each version added
+  static constexpr int kSchemaVersion = 9;  // docs/run-store.md lists what each version added
   using Mode = StoreMode;
 
   // `directory`: the run's; for kRead also a run as text (run/store/run_text.h), which is read into

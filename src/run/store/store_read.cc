@@ -59,8 +59,6 @@ Query candidates_query(bool evidence, const std::string& rows) {
 }
 
 const Query& briefs_query() {
-  const std::string correct(outcome_name(OutcomeKind::kCorrect));
-  const std::string host_form(label_name(Label::kHostForm));
   static const Query query([&](const char* repairs) {
     return std::string(
                "SELECT c.id, c.language, c.source, c.content_hash, c.knobs, c.proposer, c.parent,"
@@ -68,14 +66,7 @@ const Query& briefs_query() {
            repairs +
            ", o.outcome, o.score_us, o.incumbent, o.ratio, o.low, o.high, o.energy_mj,"
            " o.energy_ratio, o.energy_low, o.energy_high, o.code, o.bound, o.floor_us, o.fraction,"
-           " o.stop, o.likely, o.upper,"
-           // Its label, which has no column: only what has no machine code can be a host form.
-           " CASE WHEN o.code = '' AND o.outcome = '" +
-           correct +
-           "' THEN (SELECT instr(e.json,"
-           " '\"" +
-           host_form +
-           "\"') FROM evaluations e WHERE e.candidate = o.candidate) ELSE 0 END, o.at_s"
+           " o.stop, o.likely, o.upper, o.labels, o.at_s"
            " FROM outcomes o JOIN candidates c ON c.id = o.candidate"
            " ORDER BY o.position";
   });
@@ -148,8 +139,8 @@ bool read_brief(const Statement& row, StoredBrief* brief) {
   known.diagnosis.fraction_of_ceiling = row.real(23);
   brief->promise = {row.integer(24) != 0, row.real(25), row.real(26)};
   brief->at_s = row.real(28);
-  if (auto* correct = std::get_if<Correct>(&known.evaluation.outcome); row.integer(27) != 0) {
-    if (correct != nullptr) correct->labels.emplace_back(label_name(Label::kHostForm));
+  if (auto* correct = std::get_if<Correct>(&known.evaluation.outcome)) {
+    correct->labels = words(row.text(27));
   }
   return true;
 }
@@ -257,7 +248,9 @@ Result<bool> Store::begun() const {
 Result<void> Store::briefs(const std::function<void(StoredBrief)>& take) const {
   const std::string doing = "read what the run's candidates came to";
   KP_ASSIGN(const auto columns,
-            impl_->has_table("SELECT count(*) FROM sqlite_master WHERE name = 'outcomes'", doing));
+            impl_->has_table("SELECT count(*) FROM pragma_table_info('outcomes')"
+                             " WHERE name = 'labels'",
+                             doing));
   if (!columns) {
     static const Query query =
         candidates_query(false, " WHERE e.candidate IS NOT NULL ORDER BY e.position");

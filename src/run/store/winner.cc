@@ -61,7 +61,7 @@ Winner winner_of(const RankedRun& run, const StoredConfirmation* confirmation,
     if (winner.candidate != nullptr) {
       const Correct& mine = *each->known.evaluation.correct();
       const Correct& other = *winner.candidate->known.evaluation.correct();
-      if (!beats(mine, us, other, least_us)) continue;
+      if (!beats(mine, us, other, least_us, run.ranking.borne())) continue;
     }
     winner.candidate = each;
     least_us = us;

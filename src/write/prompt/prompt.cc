@@ -74,8 +74,13 @@ std::string_view precision_rule(Precision precision) {
   switch (precision) {
     case Precision::kFp32:
       return "every product and sum in fp32 or better; no TF32, no half precision, unless operands "
-             "are split into parts that together are as precise (two fp16 parts, 22 bits, are "
-             "accepted and labelled)";
+             "are split into parts that together keep fp32's precision and range: three bf16 "
+             "parts, "
+             "or two fp16 parts (22 bits) that are scaled row by row to what the row holds, not by "
+             "a "
+             "constant. A kernel that is coarser, or wrong on other values of these shapes (large "
+             "and tiny ones, outliers in a row, zeros), is labelled, and ranks below any without a "
+             "label";
     case Precision::kTf32:
       return "products may be rounded to TF32; sums in fp32";
     case Precision::kFp16:

@@ -181,6 +181,23 @@ TEST_F(PromptTest, APartMayNotPassItsLength) {
   }
 }
 
+// No speed makes up for it, and whoever builds on it would keep it.
+TEST_F(PromptTest, WhatAParentFallsShortOfIsToldFirst) {
+  auto& correct = std::get<Correct>(all[1].evaluation.outcome);
+  correct.labels = {"given-distribution-only"};
+  correct.notes = {"it fails on larger inputs (case large): y: 9 of 99 elements are wrong"};
+  request.parent = shared(all[1]);
+  set_history(all, 2, &request);
+  const std::string told = filled("coder");
+  EXPECT_TRUE(contains(told, "label `given-distribution-only`: right on")) << told;
+  EXPECT_TRUE(contains(told, "it fails on larger inputs (case large)"));
+  EXPECT_TRUE(contains(told, "ranks before it"));
+  EXPECT_TRUE(contains(told, ", given-distribution-only; the fastest of")) << "in what was tried";
+  std::get<Correct>(all[0].evaluation.outcome).labels = correct.labels;
+  set_history(all, 2, &request);
+  EXPECT_FALSE(contains(filled("coder"), "ranks before it")) << "the baseline bears it too";
+}
+
 TEST_F(PromptTest, AnotherSourceIsShownWhereItIsTheBest) {
   all[0].candidate.source += "// the best of all\n";
   all[0].evaluation = known(1, {}, 20).evaluation;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "core/candidate/knobs.h"
 #include "core/candidate/language.h"
+#include "core/evaluation/label.h"
 #include "core/machine/machine.h"
 #include "write/prompt/focus.h"
 #include "write/prompt/outcome_text.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::size_t kStandingFailure = 4000;
 constexpr std::size_t kStandingLog = 1500;
+constexpr std::size_t kPartialShown = 1200, kNoteShown = 300;
 constexpr std::size_t kBestShown = 16000;
 // Below this share of the speed of light a kernel's structure is the problem, not one of its parts.
 constexpr double kRewrite = 0.05;
@@ -36,12 +38,36 @@ std::string as_measured(const Known& parent) {
          " than at the run's start: the diagnosis is in those times.";
 }
 
+// Labels of a parent that keeps the contract in part only, and what showed it: the first thing to
+// mend, since no speed makes up for it.
+std::string partial_text(const ProposalRequest& request) {
+  const Correct* correct = request.parent->evaluation.correct();
+  const Correct* begun =
+      request.baseline != nullptr ? request.baseline->evaluation.correct() : nullptr;
+  const Borne borne = begun != nullptr ? begun->labels : Borne();
+  if (correct == nullptr || !is_partial(*correct, borne)) return "";
+  std::string text;
+  for (const std::string& label : correct->labels) {
+    if (!is_partial(label) || std::ranges::find(borne, label) != borne.end()) continue;
+    text +=
+        "\nIts verdict has the label `" + label + "`: " + std::string(label_meaning(label)) + ".";
+  }
+  for (const std::string& note : correct->notes) {
+    if (text.size() > kPartialShown) break;
+    text += "\n  - " + one_line(clip(printable(note), kNoteShown));
+  }
+  return text +
+         "\nA kernel without such a label ranks before it, whatever their times: mend this along "
+         "with whatever else you change, and keep what made it fast.";
+}
+
 std::string parent_line(const ProposalRequest& request) {
   const Known& parent = *request.parent;
   std::string text = "Candidate " + std::to_string(parent.id) + ": ";
   const bool correct = parent.evaluation.correct() != nullptr;
   text += correct ? "correct, " + speed_text(parent, request) + "." + as_measured(parent)
                   : outcome_text(parent.evaluation.outcome, ".", kStandingFailure);
+  text += partial_text(request);
   if (const auto* failed = std::get_if<CompileError>(&parent.evaluation.outcome)) {
     text += "\n" + std::string(trim(fenced(clip(printable(failed->log), kStandingLog))));
   }

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "core/candidate/knobs.h"
+#include "core/evaluation/label.h"
 #include "write/prompt/recall.h"
 #include "write/prompt/reply.h"
 
@@ -92,6 +93,11 @@ std::string line_of(const Settings& settings, const ProposalRequest& request) {
   const bool correct = known.evaluation.correct() != nullptr;
   line += " => " + (correct ? speed_text(known, request)
                             : one_line(first_line(outcome_summary(known.evaluation.outcome))));
+  if (correct) {
+    for (const std::string& label : known.evaluation.correct()->labels) {
+      if (is_partial(label)) line += ", " + label;
+    }
+  }
   return line + settings_text(settings) + "\n";
 }
 
