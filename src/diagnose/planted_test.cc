@@ -286,7 +286,11 @@ TEST(Programs, TheirFlawsAreNamedWithoutATask) {
   } truths[] = {{"program-line_profiles", "dependent-chain", 2.21},
                 {"program-linear_half", "missing-tensor-cores", 6.22},
                 {"program-half_layer", "missing-tensor-cores", 5.01},
-                {"program-boost_bins", "atomics-contention", 6.58}};
+                {"program-boost_bins", "atomics-contention", 6.58},
+                {"program-frame_calib", "unfused-kernels", 2.68},
+                {"program-membrane_step", "scalar-half-math", 1.85},
+                {"program-film_tonemap", "accidental-fp64", 2.35},
+                {"program-companded_fold", "unbalanced-roles", 2.20}};
   for (const auto& truth : truths) {
     const Diagnosis diagnosis = diagnose(recorded(truth.recording));
     ASSERT_FALSE(diagnosis.findings.empty()) << truth.recording;
@@ -306,6 +310,16 @@ TEST(Programs, ASoundOneIsToldToStop) {
     ASSERT_EQ(diagnosis.findings.size(), 1u) << recording;
     EXPECT_TRUE(diagnosis.findings[0].stop) << recording;
     EXPECT_NE(diagnosis.findings[0].cause.find("estimated from counters"), std::string::npos);
+  }
+}
+
+// Arithmetic in fp64 that is the program's own, and look-ups of what data tell.
+TEST(Programs, WhatLooksLikeAFlawAndIsNeeded) {
+  for (const char* recording : {"program-beam_tracking", "program-store_join"}) {
+    for (const Finding& finding : diagnose(recorded(recording)).findings) {
+      EXPECT_TRUE(finding.stop || finding.likely_speedup < 1.1)
+          << recording << ": " << finding.tool << " " << finding.likely_speedup;
+    }
   }
 }
 

@@ -292,17 +292,60 @@ FindingSites joined(std::initializer_list<FindingSites> groups) {
   return sites;
 }
 
+namespace {
+
+// In the queue of a unit: what fills it is of the instruction's own kind, not what it reads.
+bool waits_for_room(Stall stall) {
+  return stall == Stall::kMioThrottle || stall == Stall::kLgThrottle ||
+         stall == Stall::kTexThrottle || stall == Stall::kMathPipeThrottle;
+}
+
+}  // namespace
+
 double exposed_by(const Facts& facts, bool (*is)(std::string_view instruction)) {
   const Places* places = facts.places();
   if (places == nullptr) return 0;
   double sum = 0;
   for (const Place& place : places->places) {
-    if (place.producers.empty() && is(place.at.instruction)) sum += place.exposed;
+    if ((place.producers.empty() || waits_for_room(place.stall)) && is(place.at.instruction)) {
+      sum += place.exposed;
+      continue;
+    }
     for (const Producer& producer : place.producers) {
       if (is(producer.at.instruction)) sum += place.exposed * producer.part;
     }
   }
   return std::min(1.0, sum);
+}
+
+double time_at(const Facts& facts, const FindingSites& sites) {
+  const Places* places = facts.places();
+  const KernelAccount* account = facts.account();
+  if (places == nullptr || account == nullptr || places->basis != Places::Basis::kSampled) return 0;
+  const auto named = [&](const SourceLine& line, int first, int last) {
+    return std::any_of(sites.begin(), sites.end(), [&](const FindingSite& site) {
+      return site.role.empty() && site.line.line >= first && site.line.line <= last &&
+             site.line.file == line.file;
+    });
+  };
+  double issued = 0, waited = 0;
+  for (const IssueRegion& region : places->regions) {
+    if (named(region.line, region.first, region.last)) issued += region.share;
+  }
+  for (const Place& place : places->places) {
+    if (named(place.at.line, place.at.line.line, place.at.line.line)) waited += place.exposed;
+  }
+  return std::min(1.0, account->issuing * issued + waited);
+}
+
+bool waits_for_others(const Facts& facts) {
+  constexpr double kMost = 0.5;
+  constexpr double kFar = 200;  // instructions from one barrier to the next
+  const auto waits = facts.model().stall(Stall::kBarrier);
+  const auto barriers = facts.maybe("sass.hot.barriers");
+  if (!waits || *waits < kMost || !barriers) return false;
+  const bool far = *barriers < 1 || facts.maybe("sass.hot.between_barriers").value_or(0) >= kFar;
+  return far && facts.maybe("launch__block_size").value_or(0) > 32;
 }
 
 std::optional<double> exposed(const Facts& facts, std::initializer_list<Stall> stalls) {

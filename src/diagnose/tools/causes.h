@@ -41,9 +41,15 @@ FindingSites sites_at(const std::vector<SourceLine>& lines, std::size_t most);
 FindingSites joined(std::initializer_list<FindingSites> groups);
 
 // Exposed waits by their causes, as fractions of the kernel's time with warps: those for which
-// `is` holds of the producer, or of the instruction itself where no producer is known. 0 without
-// places.
+// `is` holds of the producer, or of the instruction itself where no producer is known, or where it
+// waits for room in its unit's queue. 0 without places.
 double exposed_by(const Facts& facts, bool (*is)(std::string_view instruction));
+// The fraction of the kernel's time with warps that goes into the lines at these sites, by samples:
+// issuing what they and what they call run, and waiting there. 0: not sampled.
+double time_at(const Facts& facts, const FindingSites& sites);
+// Whether warps wait at barriers for most of their waiting, though barriers are rare: some of a
+// block's warps have more to do between two of them than others. Never of a tree's short steps.
+bool waits_for_others(const Facts& facts);
 // Exposed waits with that reason; nullopt: unknown.
 std::optional<double> exposed(const Facts& facts, std::initializer_list<Stall> stalls);
 

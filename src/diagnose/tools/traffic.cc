@@ -181,6 +181,16 @@ std::optional<double> needed_in_flight(const Facts& facts) {
   return *bandwidth * kLoadedLatency / *units;
 }
 
+bool scattered(const Facts& facts) {
+  const double all = facts.maybe("sass.hot.global_loads").value_or(0) +
+                     facts.maybe("sass.hot.global_stores").value_or(0);
+  const auto unit = facts.maybe("sass.hot.global_unit_stride");
+  if (all <= 0 || !unit) return false;
+  const double known = *unit + facts.maybe("sass.hot.global_uniform").value_or(0) +
+                       facts.maybe("sass.hot.global_strided").value_or(0);
+  return 2 * known < all;
+}
+
 bool chained(const Facts& facts) {
   const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
   const double alone = facts.maybe("sass.loop.alone_cycles").value_or(0);

@@ -36,6 +36,10 @@ double worst_excess(const Facts& facts);
 // the thread's other accesses fill them. The remedy is one wide access, not another order.
 bool chunked(const Facts& facts);
 
+// Most of the hot loops' global accesses have addresses without a pattern among lanes: they follow
+// from data.
+bool scattered(const Facts& facts);
+
 // Fraction of stalls on global or local memory (long_scoreboard, lg_throttle, drain), 0 to 1;
 // `otherwise` when stalls were not counted.
 double memory_wait(const Facts& facts, double otherwise);

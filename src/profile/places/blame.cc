@@ -54,8 +54,10 @@ bool uses_unit(const SassInstruction& i, const SassInstruction& stalled, Stall s
   }
   if (stall == Stall::kTexThrottle) return i.op == Op::kTexture;
   if (stall == Stall::kMioThrottle) {
+    // A constant load whose address is in a register goes through this queue too.
     return is_of(i, {Op::kSharedLoad, Op::kSharedStore, Op::kSharedAtomic, Op::kMatrixLoad,
-                     Op::kSpecial, Op::kConvert, Op::kShuffle, Op::kCount});
+                     Op::kSpecial, Op::kConvert, Op::kShuffle, Op::kCount}) ||
+           (i.root == "LDC" && i.operands.find("][R") != std::string::npos);
   }
   return i.op == stalled.op && i.op != Op::kUnknown && i.op != Op::kOther;
 }
@@ -243,8 +245,11 @@ std::vector<Blamed> Blamer::unit(int use, Stall stall) const {
     region.push_back(use);
   }
   std::vector<Candidate> found;
+  // One that waits for room is more likely to have others of its kind before it than any other.
+  constexpr double kOwnKind = 4;
   for (const int k : region) {
-    if (uses_unit(at(k), at(use), stall)) found.push_back({k, issued(k)});
+    if (!uses_unit(at(k), at(use), stall)) continue;
+    found.push_back({k, issued(k) * (at(k).op == at(use).op ? kOwnKind : 1)});
   }
   return shared(found);
 }

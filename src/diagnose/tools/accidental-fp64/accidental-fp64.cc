@@ -12,7 +12,9 @@ constexpr double kLeastShare = 0.03;  // of the hot loop's executed instructions
 constexpr double kLeastStatic = 0.1;  // the same, where nothing counts executions
 constexpr double kLeastBusy = 0.1;    // of the fp64 unit
 constexpr double kLeastGain = 1.05;
-constexpr double kSlower = 2;  // fp64 over fp32 instruction time on data-center GPUs
+constexpr double kLeastConverted = 0.05;  // of fp64 instructions: fewer are a program's own fp64
+constexpr double kInFp32 = 0.25;          // of the time of the lines that compute in fp64
+constexpr double kSlower = 2;             // fp64 over fp32 instruction time on data-center GPUs
 
 // The hot loop's double-precision work that the task did not ask for, in instructions.
 struct Doubles {
@@ -37,7 +39,7 @@ bool has_task(const Facts& facts) { return facts.maybe("task.output_bytes").has_
 // Without a task (a program, a profile), only values converted to fp64 and back show that it is no
 // part of the data.
 bool unasked(const Facts& facts, const Doubles& work) {
-  return work.conversions > 0 || has_task(facts);
+  return has_task(facts) || work.conversions >= kLeastConverted * work.all();
 }
 
 // The executed part of the hot loop's fp64 arithmetic, 0 to 1: the unit takes at least two cycles
@@ -81,6 +83,11 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
   Finding finding;
   set_gain(facts, effect, &finding);
   if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
+  // A function in fp64 is more than its fp64 instructions.
+  finding.sites = line_of(facts, {"sass.hot.fp64", "sass.fp64"});
+  const double lines = time_at(facts, finding.sites);
+  finding.likely_speedup = std::clamp(speedup_without((1 - kInFp32) * lines),
+                                      finding.likely_speedup, finding.upper_speedup);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = busy >= 0.5 || share >= 0.3 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.hot.fp64", "sass.hot.instructions"};
@@ -93,7 +100,6 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
     finding.metrics.emplace_back("sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed");
   }
   finding.cause += ".";
-  finding.sites = line_of(facts, {"sass.hot.fp64", "sass.fp64"});
   finding.prescriptions = {
       {"precision",
        "Make it fp32: literals with an f (`0.5f`), `expf`, `sqrtf`, `fabsf` instead of the double "

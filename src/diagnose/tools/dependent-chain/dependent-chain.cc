@@ -15,7 +15,8 @@ constexpr double kLeastRatio = 1.5;  // chain over the resident warps' issue tim
 constexpr double kLeastWaits = 0.2;
 constexpr double kBusy = 0.8;
 constexpr double kLeastGain = 1.1;
-constexpr double kSplit = 4;  // independent chains after a typical rewrite
+constexpr double kSplit = 4;           // independent chains after a typical rewrite
+constexpr double kSplitOfWarps = 2.5;  // what they come to, where samples show the waits (H200)
 // With samples: of the time, in which no warp can issue; of an iteration's cycles, in the chain.
 constexpr double kLeastFixed = 0.3;
 constexpr double kOfIteration = 0.6;
@@ -59,8 +60,8 @@ std::optional<Finding> sampled_chain(const Facts& facts, double warps) {
     return std::nullopt;
   }
   Finding finding;
-  finding.likely_speedup = gain_of_warps(*account, warps, kSplit * warps);
-  finding.upper_speedup = kMost * finding.likely_speedup;
+  finding.likely_speedup = gain_of_warps(*account, warps, kSplitOfWarps * warps);
+  finding.upper_speedup = kMost * gain_of_warps(*account, warps, kSplit * warps);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = fixed >= 0.5 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.loop.carried_cycles", "sass.loop.alone_cycles", "samples.exposed"};

@@ -58,8 +58,10 @@ std::optional<Finding> divergence(const Facts& facts) {
     effect.scale(r, std::pow(left, kMended));
     most.scale(r, left);
   }
-  effect.waiting = std::pow(left, kMended);
-  most.waiting = left;
+  // Lanes that look up entries of their own wait for each of them, however they are grouped.
+  const double kept = scattered(facts) ? memory_wait(facts, 0) : 0;
+  effect.waiting = kept + (1 - kept) * std::pow(left, kMended);
+  most.waiting = kept + (1 - kept) * left;
   if (unfed) {
     // Each access carries less than it could, so there are more of them.
     effect.scale(Resource::kL1, std::pow(left, kMended));

@@ -122,15 +122,21 @@ FindingSites place(const Facts& facts, Stall reason) {
   return {};
 }
 
-// Whether samples show that others issue, or memory works, while warps wait for that reason: as
-// those do whose only work is to load for others.
-bool is_hidden(const Facts& facts, Stall stall) {
+// Microseconds, by samples; nullopt: there are none.
+std::optional<double> lost_to(const Facts& facts, Stall stall) {
   const KernelAccount* account = facts.account();
   const Places* places = facts.places();
   if (account == nullptr || places == nullptr || places->basis != Places::Basis::kSampled) {
-    return false;
+    return std::nullopt;
   }
-  return account->wait(stall) < kHidden * account->part(PartKind::kIssue);
+  return account->wait(stall);
+}
+
+// Whether samples show that others issue, or memory works, while warps wait for that reason: as
+// those do whose only work is to load for others.
+bool is_hidden(const Facts& facts, Stall stall) {
+  const auto lost = lost_to(facts, stall);
+  return lost && *lost < kHidden * facts.account()->part(PartKind::kIssue);
 }
 
 std::optional<Finding> dominant_stall(const Facts& facts) {
@@ -155,6 +161,11 @@ std::optional<Finding> dominant_stall(const Facts& facts) {
   none.waiting = 1 - share;
   Finding finding;
   finding.likely_speedup = model.gain(half).likely;
+  // No more than what samples show to be lost to it.
+  if (const auto lost = lost_to(facts, worst->stall)) {
+    const double most = gain_eliminating(*facts.account(), 0.5 * *lost);
+    finding.likely_speedup = std::min(finding.likely_speedup, most);
+  }
   finding.upper_speedup = std::max(finding.likely_speedup, model.gain(none).upper);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = share >= kCritical ? Severity::kCritical : Severity::kWarning;

@@ -75,6 +75,8 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
   const double between = facts.maybe("sass.hot.between_barriers").value_or(1e9);
   const double block = facts.maybe("launch__block_size").value_or(1024);
   if (barriers < 1 || block <= 32) return std::nullopt;
+  // Few barriers at which warps wait long: some have more to do than others (unbalanced-roles).
+  if (waits_for_others(facts)) return std::nullopt;
   const KernelModel& model = facts.model();
   const auto share = model.stall(Stall::kBarrier);
   Effect effect, none;

@@ -13,6 +13,8 @@ constexpr double kInline = 18;
 constexpr double kCall = 75;  // 64 bits
 constexpr double kLeastShare = 0.12;
 constexpr double kLeastGain = 1.05;
+constexpr double kGone = 0.9;  // of the time of the lines that divide, by samples ...
+constexpr double kSlack = 2;   // ... and what goes with it: registers, and code around them
 
 std::optional<Finding> integer_division(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");
@@ -34,6 +36,10 @@ std::optional<Finding> integer_division(const Facts& facts) {
   effect.waiting = 1 - 0.85 * share;
   Finding finding;
   set_gain(model.gain(effect), &finding);
+  finding.sites = line_of(facts, {"sass.hot.integer_divisions", "sass.hot.division_calls"});
+  const double lines = time_at(facts, finding.sites);
+  finding.likely_speedup = std::max(finding.likely_speedup, speedup_without(kGone * lines));
+  finding.upper_speedup = std::max(finding.upper_speedup, kSlack * speedup_without(lines));
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = share >= 0.5 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.hot.integer_divisions", "sass.hot.instructions"};
@@ -41,7 +47,6 @@ std::optional<Finding> integer_division(const Facts& facts) {
                   (calls > 0 ? " (" + number(calls) + " of them 64-bit, as function calls)" : "") +
                   ": about " + percent(share) +
                   " of its instructions are these divisions and remainders.";
-  finding.sites = line_of(facts, {"sass.hot.integer_divisions", "sass.hot.division_calls"});
   finding.prescriptions = {
       {"index-arithmetic",
        "Make the divisor a compile-time constant (`constexpr` or a template parameter): shapes are "

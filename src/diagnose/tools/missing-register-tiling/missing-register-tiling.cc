@@ -13,7 +13,8 @@ constexpr double kFewProducts = 2.5;  // multiply-adds per shared load; a 4x4 ti
 constexpr double kBusy = 0.6;         // of the data pipe of L1 and shared memory, or its queue
 constexpr double kWaits = 0.35;
 constexpr double kConflicts = 0.15;
-constexpr double kKept = 0.25;  // of the shared loads, with a 4x4 tile instead of one output
+constexpr double kKept = 0.25;   // of the shared loads, with a 4x4 tile instead of one output
+constexpr double kIssued = 0.6;  // of the instructions: loads and what computes their addresses go
 constexpr double kLeastGain = 1.15;
 
 double products_of(const Facts& facts) {
@@ -45,7 +46,7 @@ bool estimate(const Facts& facts, Finding* finding) {
   if (busy < kBusy && waits < kWaits) return false;
   Effect effect;
   effect.scale(Resource::kL1, 1 - shared_part(facts) * (1 - kKept)).scale(Resource::kLsu, kKept);
-  effect.scale(Resource::kIssue, 0.75);
+  effect.scale(Resource::kIssue, kIssued);
   effect.waiting = 1 - (1 - kKept) * waits;
   set_gain(facts, effect, finding);
   return finding->likely_speedup >= kLeastGain;

@@ -118,6 +118,8 @@ std::optional<Finding> re_read_excess(const Facts& facts) {
   if (std::max(moved.bytes(), least.bytes) < kLeastBytes) return std::nullopt;
   // Half-used sectors are a different flaw; fix it first.
   if (worst_excess(facts) >= 2) return std::nullopt;
+  // Whoever looks up what data tell reads an entry as often as it is asked for.
+  if (scattered(facts)) return std::nullopt;
   // Re-reads because tiles share operands depend on tile order: left to l2-locality.
   const bool tiles = facts.roofline().theory == Bound::kCompute ||
                      std::max(excess->passes, excess->reads) > kManyPasses || !own_passes(facts);

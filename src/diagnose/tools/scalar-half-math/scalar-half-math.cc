@@ -10,6 +10,8 @@ namespace kernelpro {
 namespace {
 constexpr double kLeastShare = 0.15;  // of the hot loop's instructions
 constexpr double kLeastGain = 1.05;
+constexpr double kMostly = 0.6;     // of the half-precision arithmetic
+constexpr double kServesTwo = 0.9;  // of all instructions
 
 std::optional<Finding> scalar_half_math(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");
@@ -22,11 +24,17 @@ std::optional<Finding> scalar_half_math(const Facts& facts) {
   if (!model.counted() && (!facts.roofline().known() || facts.roofline().fraction >= 0.6)) {
     return std::nullopt;
   }
+  // Where a thread has one value at a time, whatever it does for it serves two afterwards.
+  const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
+  const bool one_each = scalar >= kMostly * facts.maybe("sass.hot.half_math").value_or(0) &&
+                        loads > 0 &&
+                        facts.maybe("sass.hot.global_loads_narrow").value_or(0) >= loads;
+  const double halved = one_each ? kServesTwo : share;
   Effect effect;
   for (const Resource r : {Resource::kIssue, Resource::kFma, Resource::kAlu}) {
-    effect.scale(r, 1 - 0.5 * share);
+    effect.scale(r, 1 - 0.5 * halved);
   }
-  effect.waiting = 1 - 0.5 * share;
+  effect.waiting = 1 - 0.5 * halved;
   Finding finding;
   set_gain(model.gain(effect), &finding);
   finding.upper_speedup = std::max(finding.likely_speedup, std::min(finding.upper_speedup, 2.0));

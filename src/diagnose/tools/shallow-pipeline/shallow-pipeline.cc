@@ -13,8 +13,8 @@ constexpr double kShare = 0.3;
 constexpr double kBusy = 0.75;
 constexpr double kLeastGain = 1.05;
 constexpr double kRingBusy = 0.85;
-constexpr double kHidden = 0.75;  // of the waits, by copies that start earlier
-constexpr double kRings = 2;      // a ring needs this many times the bytes in flight
+constexpr double kHidden = 0.9;  // of the waits, by copies that start earlier
+constexpr double kRings = 2;     // a ring needs this many times the bytes in flight
 constexpr double kSlack = 1.2;
 
 bool is_wait_for_copies(std::string_view instruction) {
@@ -46,6 +46,13 @@ std::optional<double> ring_bytes(const Facts& facts) {
   return shared * std::max(1.0, *warps / std::ceil(*block / 32));
 }
 
+// Without samples. Warps that wait at a barrier wait for others, and no more of that is for copies
+// than those wait for them.
+double of_copies(const Facts& facts) {
+  const double own = stalls(facts, {Stall::kLongScoreboard}, 0);
+  return 0.7 * (own + std::min(own, stalls(facts, {Stall::kBarrier}, 0)));
+}
+
 // Copies from device memory into a ring that is too small, or that is drained at each turn.
 std::optional<Finding> of_memory(const Facts& facts) {
   const KernelModel& model = facts.model();
@@ -55,8 +62,7 @@ std::optional<Finding> of_memory(const Facts& facts) {
   if (model.demand() >= kRingBusy) return std::nullopt;
   const Places* places = facts.places();
   const bool sampled = places != nullptr && places->basis == Places::Basis::kSampled;
-  double waits = sampled ? exposed_by(facts, is_copy)
-                         : 0.7 * stalls(facts, {Stall::kLongScoreboard, Stall::kBarrier}, 0);
+  double waits = sampled ? exposed_by(facts, is_copy) : of_copies(facts);
   // The instruction after a wait for copies stalls; without loads there is nothing else to wait
   // for.
   if (sampled && facts.maybe("sass.hot.global_loads").value_or(1) <= 0) {

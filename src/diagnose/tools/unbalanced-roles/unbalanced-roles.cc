@@ -14,6 +14,8 @@ constexpr double kLeastGain = 1.05;
 constexpr double kSlack = 1.2;
 constexpr double kLeastBusy = 0.05;  // of a role's time
 constexpr double kGrave = 1.3;
+constexpr double kEvened = 0.9;      // of the waits at barriers
+constexpr double kMostWaited = 0.9;  // ... if all of them could go
 constexpr std::size_t kMostSites = 3, kMostWaits = 2;
 
 // The pace-setter's largest wait goes, until another role is as busy.
@@ -47,12 +49,46 @@ std::string others_wait(const std::vector<WarpRole>& roles, const WarpRole& pace
   return text;
 }
 
+bool is_barrier(std::string_view instruction) {
+  return instruction.find("BAR.SYNC") != std::string_view::npos;
+}
+
+// Warps of one loop that part at a branch and meet at a barrier: whose part is the longer one is
+// not told, but that the others wait is.
+std::optional<Finding> meeting_at_barriers(const Facts& facts) {
+  if (!waits_for_others(facts)) return std::nullopt;
+  const double waited = exposed(facts, {Stall::kBarrier}).value_or(0);
+  Finding finding;
+  finding.likely_speedup = speedup_without(kEvened * waited);
+  finding.upper_speedup = kSlack * speedup_without(std::min(kMostWaited, waited));
+  if (finding.likely_speedup < kLeastGain) return std::nullopt;
+  finding.severity = finding.likely_speedup >= kGrave ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {stall_metric(Stall::kBarrier)};
+  const double share = facts.model().stall(Stall::kBarrier).value_or(0);
+  finding.cause =
+      percent(share) +
+      " of the warps' stall time is waiting at barriers, though these are rare: some of a "
+      "block's warps have more to do between them than others, or do alone what all "
+      "wait for.";
+  finding.prescriptions = {
+      {"work-distribution",
+       "Give the longer part more warps, or a part of its work to those that wait.",
+       "one part needs what only its warps hold"},
+      {"pipeline",
+       "Let the parts run ahead of each other: two or more buffers, and an mbarrier (or a named "
+       "barrier) for each in place of one barrier for all.",
+       "shared memory has no room for another buffer"}};
+  finding.sites = joined({waits_at(facts, is_barrier),
+                          depth_of(facts, {"warp", "thread", "lane", "producer", "consumer"})});
+  return finding;
+}
+
 std::optional<Finding> unbalanced_roles(const Facts& facts) {
   const Places* places = facts.places();
   if (places == nullptr) return std::nullopt;
   const std::vector<WarpRole>& roles = places->roles;
   const WarpRole* pace = pace_setter(roles);
-  if (pace == nullptr) return std::nullopt;
+  if (pace == nullptr) return meeting_at_barriers(facts);
   const double shorter = without_wait(roles, *pace), shared = balanced(roles, *pace);
   Finding finding;
   finding.likely_speedup = middle(1, std::max(shorter, shared));
@@ -82,7 +118,8 @@ std::optional<Finding> unbalanced_roles(const Facts& facts) {
   return finding;
 }
 
-constexpr const char* kUnbalancedRolesNeeds[] = {"samples.taken"};
+constexpr const char* kUnbalancedRolesOneOf[] = {
+    "samples.taken", "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"};
 
 }  // namespace
 
@@ -90,7 +127,7 @@ extern const Tool kUnbalancedRoles;
 const Tool kUnbalancedRoles{.name = "unbalanced-roles",
                             .summary = "Warps of one role hold up those of the others.",
                             .target = ToolTarget::kCuda,
-                            .needs = kUnbalancedRolesNeeds,
-                            .analyse = unbalanced_roles};
+                            .analyse = unbalanced_roles,
+                            .one_of = kUnbalancedRolesOneOf};
 
 }  // namespace kernelpro

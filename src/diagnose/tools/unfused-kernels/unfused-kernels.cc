@@ -30,6 +30,9 @@ constexpr std::size_t kMostNamed = 5;  // operators of a chain
 // The part of PyTorch's own passes over memory that one fused kernel saves.
 constexpr double kFusable = 0.7;
 constexpr double kLeastTraced = 0.25;
+constexpr double kMemoryPaced = 0.6;  // of device memory's peak
+constexpr double kInAndOut = 1.5;     // some of what is allocated is read and written
+constexpr double kFusedPasses = 0.9;
 
 std::vector<Prescription> advice() {
   return {{"fusion",
@@ -125,6 +128,59 @@ std::optional<Finding> of_trace(const Facts& facts, double span) {
   finding.likely_speedup = speedup_without(kFusable * fusable);
   finding.upper_speedup =
       speedup_without(std::min(0.95, fusable + facts.maybe("trace.gaps").value_or(0) / span));
+  return finding;
+}
+
+// Whether its code handles elements one by one, each where it lies, and memory sets its pace.
+bool passes_over_elements(const Evidence& kernel) {
+  const auto fact = [&](const char* name) { return kernel.get(name).value_or(0); };
+  const double accesses = fact("sass.hot.global_loads") + fact("sass.hot.global_stores");
+  for (const char* name : {"sass.hot.barriers", "sass.hot.shared_loads", "sass.hot.shared_atomics",
+                           "sass.hot.global_atomics", "sass.hot.shuffles"}) {
+    if (kernel.get(name).value_or(1) > 0) return false;
+  }
+  return fact("sass.hot.global_loads") > 0 && fact("sass.hot.global_stores") > 0 &&
+         fact("sass.hot.global_unit_stride") + fact("sass.hot.global_uniform") >= accesses &&
+         fact("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed") >= 100 * kMemoryPaced;
+}
+
+// Kernels whose code shows that each is a pass over the same elements: what a program has allocated
+// is all that one pass could move. Where no plan tells what they hand over.
+std::optional<Finding> of_passes(const Facts& facts, double span) {
+  const auto allocated = facts.maybe("trace.allocated_bytes");
+  if (!allocated || *allocated <= 0) return std::nullopt;
+  double count = 0, us = 0, bytes = 0;
+  std::string names;
+  std::optional<double> threads;
+  for (const KernelEvidence& kernel : facts.kernels()) {
+    const auto moved = device_bytes(kernel.facts);
+    const auto grid = kernel.facts.get("launch__grid_size");
+    const auto block = kernel.facts.get("launch__block_size");
+    if (!moved || !grid || !block || !passes_over_elements(kernel.facts)) continue;
+    if (threads.value_or(*grid * *block) != *grid * *block) continue;
+    threads = *grid * *block;
+    const double launches = std::max(1.0, kernel.facts.get("kernel.launches").value_or(1));
+    count += launches;
+    us += kernel.facts.get("gpu__time_duration.sum").value_or(0) * 1e-3 * launches;
+    bytes += *moved * launches;
+    names += (names.empty() ? "" : ", ") + one_line(kernel.name.substr(0, kernel.name.find('(')));
+  }
+  if (count < 2 || span <= 0 || bytes <= 0) return std::nullopt;
+  const double least = std::max(*allocated * kInAndOut, bytes / count);
+  const double share = std::min(1.0, us / span) * std::max(0.0, 1 - least / bytes);
+  if (share < kLeastTraced) return std::nullopt;
+  Finding finding;
+  finding.severity = share >= 0.4 ? Severity::kCritical : Severity::kWarning;
+  finding.metrics = {"trace.span", "trace.allocated_bytes", "dram__bytes_read.sum",
+                     "dram__bytes_write.sum"};
+  finding.cause = number(count) + " kernels (" + names +
+                  ") each make a pass over the same elements: together they move " +
+                  human_bytes(bytes) + ", where the program has allocated " +
+                  human_bytes(*allocated) + ".";
+  finding.prescriptions = advice();
+  finding.likely_speedup = speedup_without(kFusedPasses * share);
+  finding.upper_speedup = speedup_without(
+      std::min(0.95, std::min(1.0, us / span) * std::max(0.0, 1 - *allocated / bytes)));
   return finding;
 }
 
@@ -232,7 +288,9 @@ std::optional<Finding> unfused_kernels(const Facts& facts) {
   if (!facts.operators().empty()) return of_operators(facts);
   if (facts.maybe("plan.handover_bytes")) return of_plan(facts);
   const auto span = facts.maybe("trace.span");
-  return span ? of_trace(facts, *span) : std::nullopt;
+  if (!span) return std::nullopt;
+  const auto traced = of_trace(facts, *span);
+  return traced ? traced : of_passes(facts, *span);
 }
 
 constexpr const char* kUnfusedKernelsOneOf[] = {"plan.handover_bytes", "plan.kernels",

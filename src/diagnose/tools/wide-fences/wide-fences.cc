@@ -10,7 +10,7 @@ namespace kernelpro {
 namespace {
 constexpr double kShare = 0.08;  // of the waits
 constexpr double kClearShare = 0.2;
-constexpr double kGone = 0.8;       // of that waiting
+constexpr double kGone = 0.95;      // of that waiting
 constexpr double kNearRoof = 0.85;  // above this, fences cost next to nothing
 constexpr double kLeastGain = 1.05;
 // Without counters (an H200: a bf16 product with one in each k-block went from 250 to 179 us).
