@@ -52,7 +52,7 @@ enum class SiteKind : std::uint8_t {
   kSharedArray,  // declares an array in shared memory
   kLocalArray,   // declares an array of a thread
   kConstant,     // declares a table in constant memory
-  kDepth,        // how many buffers or stages are in use
+  kDepth,        // how many buffers or stages are in use, or warps have a task of their own
   kUnroll,       // #pragma unroll
   kLoop,         // the head of a loop
   kCopy,         // a copy or memset by the host, around the launch

@@ -196,6 +196,15 @@ FindingSites site_of(const Facts& facts, std::initializer_list<SiteKind> kinds) 
   return {};
 }
 
+FindingSites launches_of(const KernelEvidence& kernel) {
+  FindingSites found;
+  for (const SourceSite& site : kernel.facts.sites) {
+    if (site.kind == SiteKind::kLaunch && found.size() < kMostSitesNamed)
+      found.push_back(named(site));
+  }
+  return found;
+}
+
 FindingSites array_of(const Facts& facts, SiteKind kind,
                       std::initializer_list<const char*> metrics) {
   FindingSites found;

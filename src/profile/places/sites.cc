@@ -32,6 +32,18 @@ bool is_keyword(std::string_view name) {
 }
 
 // A name under which programs keep the number of their buffers.
+// How many warps have a task of their own, "kfetchwarps", unlike "kwarps" or "num_warps".
+bool names_role(std::string_view small) {
+  const std::size_t at = small.find("warps");
+  if (at == std::string_view::npos) return false;
+  const auto rest = std::string(small.substr(0, at)) + std::string(small.substr(at + 5));
+  for (const char* plain : {"", "k", "n", "num", "knum", "num_", "n_", "kn", "block", "kblock",
+                            "_per_block", "perblock", "kperblock", "count", "kcount", "k_"}) {
+    if (rest == plain) return false;
+  }
+  return true;
+}
+
 bool names_depth(std::string_view name) {
   std::string small;
   for (const char c : name) small += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -39,7 +51,7 @@ bool names_depth(std::string_view name) {
                            "in_flight", "prefetch", "chains", "accumulators", "pipeline"}) {
     if (contains(small, part)) return small.find("string") == std::string::npos;
   }
-  return false;
+  return names_role(small);
 }
 
 class Scanner {

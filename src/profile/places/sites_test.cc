@@ -66,6 +66,18 @@ TEST(Sites, OfAKernelItsFunctionsAndItsLaunch) {
   EXPECT_EQ(lines_of(sites, SiteKind::kLoop), (Lines{9, 17}));
 }
 
+// Warps with a task of their own are named; how many there are in all is no such thing.
+TEST(Sites, HowManyWarpsHaveATaskOfTheirOwn) {
+  const auto sites = kernel_sites("a.cu",
+                                  "constexpr int kWarps = 8;\n"
+                                  "constexpr int kFetchWarps = 6;\n"
+                                  "constexpr int NUM_WARPS = 8;\n"
+                                  "constexpr int EXPAND_WARPS = 1;\n"
+                                  "__global__ void scale(float* p) { p[kFetchWarps] = kWarps; }\n",
+                                  "scale");
+  EXPECT_EQ(lines_of(sites, SiteKind::kDepth), (Lines{2, 4}));
+}
+
 TEST(Sites, LoopsEndWithTheirBodies) {
   for (const SourceSite& site : kernel_sites("a.cu", kSource, "scale")) {
     if (site.kind == SiteKind::kLoop && site.line.line == 17) {

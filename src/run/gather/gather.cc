@@ -2,6 +2,8 @@
 #include "run/gather/gather.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "base/files.h"
@@ -271,10 +273,25 @@ void add_counters_of_program(const std::vector<std::string>& argv, double timeou
   gathered->notes.insert(gathered->notes.end(), import->notes.begin(), import->notes.end());
 }
 
+// Where kernels are loaded when they are first used, samples of several are misplaced
+// (docs/diagnosis.md). Libraries take long to load whole, and who set the variable keeps it.
+void load_at_once(const std::vector<std::string>& code, TraceOptions* options) {
+  constexpr std::uintmax_t kMostBytes = 64 << 20;
+  std::uintmax_t bytes = 0;
+  for (const std::string& file : code) {
+    std::error_code ignored;
+    bytes += std::filesystem::file_size(file, ignored);
+  }
+  if (bytes > kMostBytes || std::getenv("CUDA_MODULE_LOADING") != nullptr) return;
+  options->env.push_back("CUDA_MODULE_LOADING=EAGER");
+}
+
 // Adds samples of where the kernels wait, of a third run.
-void add_samples_of_program(const std::vector<std::string>& argv, const TraceOptions& options,
-                            const Trace& trace, Gathered* gathered) {
+void add_samples_of_program(const std::vector<std::string>& argv, TraceOptions options,
+                            const TracedProgram& traced, Gathered* gathered) {
+  const Trace& trace = traced.trace;
   if (trace.kernels.empty()) return;
+  load_at_once(traced.code, &options);
   auto answers = sample_program(argv, options, sampling_period_of(trace));
   if (!answers) {
     gathered->evidence.note_missing(
@@ -307,7 +324,7 @@ Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theo
                              "; the diagnosis covers what it did until then.");
   }
   if (counters) add_counters_of_program(argv, timeout_s, &gathered);
-  if (counters) add_samples_of_program(argv, options, traced.trace, &gathered);
+  if (counters) add_samples_of_program(argv, options, traced, &gathered);
   DeviceFacts facts;
   if (const auto machine = describe_cuda_machine()) facts.name = machine->name;
   std::vector<std::string> code = traced.code;

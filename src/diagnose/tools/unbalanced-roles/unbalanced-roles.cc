@@ -78,8 +78,7 @@ std::optional<Finding> meeting_at_barriers(const Facts& facts) {
        "Let the parts run ahead of each other: two or more buffers, and an mbarrier (or a named "
        "barrier) for each in place of one barrier for all.",
        "shared memory has no room for another buffer"}};
-  finding.sites = joined({waits_at(facts, is_barrier),
-                          depth_of(facts, {"warp", "thread", "lane", "producer", "consumer"})});
+  finding.sites = joined({waits_at(facts, is_barrier), depth_of(facts, {"warps"})});
   return finding;
 }
 

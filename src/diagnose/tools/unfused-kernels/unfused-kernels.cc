@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "diagnose/account/make_account.h"
-#include "diagnose/tools/tool.h"
+#include "diagnose/tools/causes.h"
 
 namespace kernelpro {
 
@@ -151,6 +151,7 @@ std::optional<Finding> of_passes(const Facts& facts, double span) {
   if (!allocated || *allocated <= 0) return std::nullopt;
   double count = 0, us = 0, bytes = 0;
   std::string names;
+  FindingSites sites;
   std::optional<double> threads;
   for (const KernelEvidence& kernel : facts.kernels()) {
     const auto moved = device_bytes(kernel.facts);
@@ -164,6 +165,7 @@ std::optional<Finding> of_passes(const Facts& facts, double span) {
     us += kernel.facts.get("gpu__time_duration.sum").value_or(0) * 1e-3 * launches;
     bytes += *moved * launches;
     names += (names.empty() ? "" : ", ") + one_line(kernel.name.substr(0, kernel.name.find('(')));
+    if (sites.size() < kMostNamed) sites = joined({sites, launches_of(kernel)});
   }
   if (count < 2 || span <= 0 || bytes <= 0) return std::nullopt;
   const double least = std::max(*allocated * kInAndOut, bytes / count);
@@ -177,6 +179,7 @@ std::optional<Finding> of_passes(const Facts& facts, double span) {
                   ") each make a pass over the same elements: together they move " +
                   human_bytes(bytes) + ", where the program has allocated " +
                   human_bytes(*allocated) + ".";
+  finding.sites = std::move(sites);
   finding.prescriptions = advice();
   finding.likely_speedup = speedup_without(kFusedPasses * share);
   finding.upper_speedup = speedup_without(
