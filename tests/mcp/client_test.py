@@ -25,6 +25,35 @@ EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples")
 OPTIONS = ["--target", "cpu", "--no-record", "--timeout", "600"]
 PATIENCE = 300  # seconds; for what takes a few on an idle machine, and less than a call's limit
 
+CODE = """// Doubles every element.
+void twice(const float* x, float* y, int n) {
+  for (int i = 0; i < n; ++i) y[i] = x[i] + x[i];
+}
+"""
+DEFINITION = """[task]
+name = "twice"
+[[tensor]]
+name = "x"
+role = "input"
+dtype = "fp32"
+shape = ["N"]
+[[tensor]]
+name = "y"
+role = "output"
+dtype = "fp32"
+shape = ["N"]
+[[case]]
+name = "only"
+dims = { N = 65536 }
+timed = true
+targets = ["cpu"]
+"""
+TWICE = """#include "task.h"
+extern "C" void {what} {{
+  for (int i = 0; i < N; ++i) args.y[i] = {body};
+}}
+"""
+
 KERNEL = """// idea: {idea}
 #include "task.h"
 extern "C" void launch(const Args& args) {{
@@ -43,10 +72,17 @@ extern "C" void launch(const Args& args) {
 """
 
 
+def own_tasks(folder):
+    """The first folder of a server: make_task writes there."""
+    made = Path(folder) / "made"
+    made.mkdir(exist_ok=True)
+    return str(made)
+
+
 @contextlib.asynccontextmanager
 async def stdio_session(folder):
     parameters = StdioServerParameters(
-        command=KERNELPRO, args=["mcp", TASKS, EXAMPLES, *OPTIONS], cwd=folder,
+        command=KERNELPRO, args=["mcp", own_tasks(folder), TASKS, EXAMPLES, *OPTIONS], cwd=folder,
         env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", folder)})
     with open(Path(folder) / "stderr", "w") as log:
         async with stdio_client(parameters, errlog=log) as streams:
@@ -57,7 +93,7 @@ async def stdio_session(folder):
 @contextlib.contextmanager
 def http_server(folder):
     environment = dict(os.environ, KERNELPRO_TOKEN="of-the-test")
-    command = [KERNELPRO, "serve", TASKS, EXAMPLES, "--port", "0", *OPTIONS]
+    command = [KERNELPRO, "serve", own_tasks(folder), TASKS, EXAMPLES, "--port", "0", *OPTIONS]
     server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         yield server.stdout.readline().split()[-1]
@@ -144,6 +180,45 @@ class Scenario:
             shown = subprocess.run([KERNELPRO, "show", result.structured_content["run"]],
                                    capture_output=True, text=True)
             self.assertIn("axpy", shown.stdout)
+
+        self.in_session(scenario)
+
+    def test_from_code_to_a_report(self):
+        async def scenario(session):
+            arguments = {"name": "twice", "source": CODE, "file": "twice.cpp"}
+            result, text = await self.call(session, "make_task", arguments)
+            self.assertFalse(result.is_error, text)
+            self.assertIn("TODO(kernelpro)", text)
+            result, text = await self.call(session, "evaluate", {"task": "twice", "source": CODE})
+            self.assertTrue(result.is_error, text)  # while anything is open
+
+            # Decides what is open: the definition, and the sizes.
+            reference = TWICE.format(what="reference(const ReferenceArgs& args)",
+                                     body="2.0 * args.x[i]")
+            decided = {"reference.cpp": reference, "task.toml": DEFINITION}
+            arguments = {"name": "twice", "files": decided}
+            result, text = await self.call(session, "make_task", arguments)
+            self.assertFalse(result.is_error, text)
+            self.assertNotIn("TODO(kernelpro)", text)
+            kernel = TWICE.format(what="launch(const Args& args)", body="2 * args.x[i]")
+            result, text = await self.call(session, "evaluate", {"task": "twice", "source": kernel})
+            self.assertEqual(result.structured_content["outcome"], "correct", text)
+            candidate = result.structured_content["candidate"]
+            result, text = await self.call(session, "diagnose", {"candidate": candidate})
+            self.assertIn("call takes", text)
+            result, text = await self.call(session, "best", {"task": "twice"})
+            self.assertIn("extern", text)
+            result, text = await self.call(session, "finish", {})
+            self.assertFalse(result.is_error, text)
+
+            # An agent elsewhere reads the results as resources.
+            listed = (await session.list_resources()).resources
+            named = {str(each.uri).rsplit("/", 1)[1]: str(each.uri) for each in listed}
+            self.assertLessEqual({"report.html", "report.txt", "report.json", "kernel"}, set(named))
+            for name, holds in [("report.html", "<html"), ("report.txt", "twice"),
+                                ("report.json", '"candidates"'), ("kernel", "launch(")]:
+                contents = (await session.read_resource(named[name])).contents
+                self.assertIn(holds, contents[0].text, name)
 
         self.in_session(scenario)
 
