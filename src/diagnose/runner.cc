@@ -388,7 +388,13 @@ void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
 
 constexpr double kBusyUnit = 0.6;  // of what good kernels reach: it does not wait for latencies
 
-std::string summarize(const Roofline& roof, const KernelModel& model, bool in_parts) {
+// Those of the GPU's data sheet, where nothing was measured on it.
+bool has_nominal_ceilings(const Evidence& evidence) {
+  const Observation* ceiling = evidence.find("ceiling.copy_bandwidth");
+  return ceiling != nullptr && contains(ceiling->source, "nominal");
+}
+
+std::string summarize(const Roofline& roof, const KernelModel& model, bool in_parts, bool nominal) {
   if (!roof.known() && model.counted()) {
     return "The bytes and operations that the task needs are not known; estimated from hardware "
            "counters, the longest kernel's busiest unit, " +
@@ -402,7 +408,8 @@ std::string summarize(const Roofline& roof, const KernelModel& model, bool in_pa
                                  ? "memory and arithmetic bound this task about equally"
                                  : std::string(bound_name(roof.theory)) + " bounds this task";
   std::string text = "In theory " + theory + "; the call takes " + human_us(roof.time_us) +
-                     ", the measured ceilings allow " + human_us(roof.floor_us) + " (" +
+                     (nominal ? ", the GPU's nominal peaks" : ", the measured ceilings") +
+                     " allow " + human_us(roof.floor_us) + " (" +
                      (roof.fraction >= 1 ? "at the ceiling, " : "") + ceiling_share(roof.fraction) +
                      " of the ceiling).";
   if (const std::string note = ceiling_note(roof.fraction); !note.empty()) {
@@ -462,7 +469,8 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
   diagnosis.fraction_of_ceiling = roof.fraction;
   diagnosis.account = make_account(evidence, roof);
   const Pass pass = make_pass(evidence, roof, settings, diagnosis.account);
-  diagnosis.summary = summarize(roof, pass.kernels.front().model, multiplies_in_parts(evidence));
+  diagnosis.summary = summarize(roof, pass.kernels.front().model, multiplies_in_parts(evidence),
+                                has_nominal_ceilings(evidence));
   for (const Tool& tool : table) {
     diagnosis.tools.push_back(run_one(tool, pass, &diagnosis.findings));
   }

@@ -73,7 +73,7 @@ Json result_json(const TaskResult& r) {
           {"seconds", r.seconds},
           {"questions", r.questions},
           {"tokens", r.tokens},
-          {"usd", r.usd},
+          {"usd", r.usd_known ? Json(r.usd) : Json()},
           {"baselines", parse_json(baselines_to_json(r.baselines)).value_or(Json::array())}};
 }
 

@@ -37,9 +37,12 @@ std::vector<int> levels_of(const SuiteSettings& settings) {
   return list;
 }
 
-std::string cost_text(std::int64_t tokens, double usd) {
+// `known`: the price of all of them; `usd` is of those whose price is.
+std::string cost_text(std::int64_t tokens, double usd, bool known) {
   if (tokens == 0) return "-";
-  return std::to_string(tokens) + " tokens, $" + fixed("%.2f", usd);
+  const std::string text = std::to_string(tokens) + " tokens, ";
+  if (!known && usd <= 0) return text + "price unknown";
+  return text + "$" + fixed("%.2f", usd) + (known ? "" : " and what has no known price");
 }
 
 std::string measures_table(const SuiteSettings& settings, const std::vector<TaskResult>& results) {
@@ -69,6 +72,11 @@ std::string measures_table(const SuiteSettings& settings, const std::vector<Task
       }
     }
   }
+  if (table.empty() && not_compared > 0) {
+    return plural(static_cast<std::size_t>(not_compared), "task") +
+           " finished with a correct kernel, and there is nothing to compare them with: with "
+           "--baselines, PyTorch's own times are measured too.\n";
+  }
   if (table.empty()) return "Nothing is finished yet.\n";
   std::string text = table.text();
   if (not_compared > 0) {
@@ -84,6 +92,7 @@ std::string cost_table(const SuiteSettings& settings, const std::vector<TaskResu
   for (const Arm& arm : settings.arms) {
     int states[4] = {}, evaluations = 0;
     double seconds = 0, usd = 0;
+    bool usd_known = true;
     std::int64_t tokens = 0;
     for (const TaskResult& result : results) {
       if (result.arm != arm.name) continue;
@@ -91,13 +100,15 @@ std::string cost_table(const SuiteSettings& settings, const std::vector<TaskResu
       evaluations += result.evaluations;
       seconds += result.seconds;
       usd += result.usd;
+      usd_known = usd_known && result.usd_known;
       tokens += result.tokens;
     }
     table.add({arm.name, std::to_string(states[static_cast<int>(RunState::kFinished)]),
                std::to_string(states[static_cast<int>(RunState::kOpen)]),
                std::to_string(states[static_cast<int>(RunState::kWaiting)]),
                std::to_string(states[static_cast<int>(RunState::kBroken)]),
-               std::to_string(evaluations), human_seconds(seconds), cost_text(tokens, usd)});
+               std::to_string(evaluations), human_seconds(seconds),
+               cost_text(tokens, usd, usd_known)});
   }
   return table.text();
 }
@@ -176,7 +187,7 @@ std::string tasks_table(const std::vector<TaskResult>& results) {
     row.push_back(std::to_string(r.evaluations));
     row.push_back(std::to_string(r.failed));
     row.push_back(human_seconds(r.seconds));
-    row.push_back(cost_text(r.tokens, r.usd));
+    row.push_back(cost_text(r.tokens, r.usd, r.usd_known));
     table.add(row);
   }
   if (table.empty()) return "";

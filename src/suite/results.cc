@@ -28,6 +28,9 @@ void read_cost(const RunView& view, TaskResult* result) {
   result->tokens = spend.tokens;
   result->questions = spend.calls;
   result->usd = spend.usd;
+  result->usd_known = std::all_of(view.calls.begin(), view.calls.end(), [](const ModelCall& call) {
+    return usage_from_json(call.usage).cost_known;
+  });
 }
 
 // The best correct candidate other than the start that did not fail confirmation.

@@ -146,11 +146,11 @@ def is_told_at_once(me, address, upstream):
     refused("a name that is none", "litellm:writer", "names no model")
     refused("a closed port", f"http://127.0.0.1:{free_port()}/v1#writer", "connect")
     refused("a wrong name at the model's own server", f"{upstream.address}#wrong", "wrong")
-    refused("a name that LiteLLM does not have", f"{address}#wrong", "model=wrong", promised=False,
+    refused("a name that LiteLLM does not have", f"{address}#wrong", "model=wrong",
             run="gap1")
     refused("a model that the server behind LiteLLM does not have", f"{address}#misnamed",
             "no-such-model", run="gap2")
-    refused("a key that LiteLLM refuses", f"{address}#writer", "400|401|403", promised=False,
+    refused("a key that LiteLLM refuses", f"{address}#writer", "400|401|403",
             key="sk-wrong", run="gap3")
     check(not (me.work / "none").exists(), "a refused start should leave no run")
     check(len(upstream.asked) == before, "nothing of this should be paid for")

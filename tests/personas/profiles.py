@@ -81,7 +81,7 @@ def counters(me, source):
     work = ["--kernel", "axpy", "--bytes", 1610612736, "--flops", 268435456]
     known = me.run("diagnose", "raw.csv", *work)
     known.says("memory bounds", "nominal peaks", "% of the ceiling", "nothing left to gain")
-    gap("measured" not in known.text, "ceilings by the GPU's name are not called measured ones")
+    check("measured" not in known.text, "ceilings by the GPU's name are not called measured ones")
     me.run("diagnose", "raw.csv", "--kernel", "gemm", status=2).refused("gemm")
     me.run("diagnose", "raw.csv", *work, "--all").says("gpu__time_duration.sum")
     me.run("diagnose", "raw.csv", *work, "--for-model").says("## Diagnosis", "memory bounds")

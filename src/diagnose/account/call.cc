@@ -73,7 +73,7 @@ void take_plan(const Evidence& evidence, Spending* call) {
                 {},
                 bytes / *bandwidth * 1e6,
                 Level::kStatic,
-                "bytes of the plan's copies and memsets / measured copy bandwidth"});
+                "bytes of the plan's copies and memsets / copy bandwidth"});
   }
   const double nodes = evidence.get("plan.kernels").value_or(1) +
                        or_zero(evidence, "plan.memcpys") + or_zero(evidence, "plan.memsets");

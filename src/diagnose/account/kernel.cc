@@ -185,10 +185,10 @@ KernelAccount kernel_account(const std::string& name, double us, const Evidence&
                    {},
                    least.us,
                    Level::kTiming,
-                   account.memory_bound ? "compulsory bytes / measured copy bandwidth"
+                   account.memory_bound ? "compulsory bytes / copy bandwidth"
                    : multiplies_in_parts(evidence)
-                       ? "the task's products, three of fp16 parts each / measured tensor rate"
-                       : "the task's operations / measured arithmetic rate"});
+                       ? "the task's products, three of fp16 parts each / tensor rate"
+                       : "the task's operations / arithmetic rate"});
   const double before = kernel.left();
   take_idle(evidence, facts, &kernel);
   // In this time multiprocessors have warps; the floor lies within it.

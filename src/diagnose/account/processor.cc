@@ -18,8 +18,8 @@ std::vector<AccountPart> processor_parts(double us, const Evidence& evidence,
              {},
              roofline.floor_us,
              Level::kTiming,
-             roofline.theory == Bound::kCompute ? "the task's operations / measured arithmetic rate"
-                                                : "compulsory bytes / measured copy bandwidth"});
+             roofline.theory == Bound::kCompute ? "the task's operations / arithmetic rate"
+                                                : "compulsory bytes / copy bandwidth"});
   call.take({PartKind::kContention,
              {},
              us * roofline.foreign,
@@ -44,7 +44,7 @@ std::vector<AccountPart> processor_parts(double us, const Evidence& evidence,
                {},
                *misses * kLineBytes / *bandwidth * 1e6 - roofline.memory_floor_us,
                Level::kCounters,
-               "last-level misses x 64 bytes / measured copy bandwidth, beyond the floor"});
+               "last-level misses x 64 bytes / copy bandwidth, beyond the floor"});
   }
   if (const auto ipc = evidence.get("cpu.perf.ipc")) {
     call.take({PartKind::kIssue,

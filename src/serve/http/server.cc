@@ -269,7 +269,13 @@ std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
   }
   if (head.method == "OPTIONS" && !origin.empty()) return Reply{204, "", {}};
   if (!shows_token(head) && !LivePages::is_file(head)) {
-    Reply reply = refusal(401, "send the server's token: Authorization: Bearer TOKEN");
+    const std::string token = "send the server's token: Authorization: Bearer TOKEN";
+    Reply reply =
+        LivePages::serves(head)
+            ? Reply{401,
+                    dump_json({{"error", "the token is missing or wrong"}, {"next", token}}) + "\n",
+                    {}}
+            : refusal(401, token);
     reply.headers.push_back("WWW-Authenticate: Bearer");
     return reply;
   }

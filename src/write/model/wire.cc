@@ -2,6 +2,7 @@
 #include "write/model/wire.h"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "base/text.h"
@@ -78,6 +79,25 @@ std::optional<FailureKind> kind_of_words(const std::string& type, const std::str
   return std::nullopt;
 }
 
+// A 400 whose text says that it is about the model's name or the key: gateways answer so before
+// they look at the rest.
+std::optional<FailureKind> kind_of_text(const std::string& type, const std::string& message) {
+  std::string small = message;
+  std::transform(small.begin(), small.end(), small.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto says = [&](std::initializer_list<std::string_view> list) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](std::string_view words) { return contains(small, words); });
+  };
+  if (type == "no_db_connection" || says({"invalid api key", "invalid api_key", "incorrect api key",
+                                          "no api key", "missing api key"})) {
+    return FailureKind::kAuth;
+  }
+  const bool names_one = says({"invalid model name", "unknown model", "no such model"}) ||
+                         (says({"the model "}) && says({"does not exist", "not found"}));
+  return names_one ? std::optional(FailureKind::kUnknownModel) : std::nullopt;
+}
+
 }  // namespace
 
 const Wire& wire_for(std::string_view api) { return api_row(api).wire(); }
@@ -131,6 +151,9 @@ Failure failure_of_error(int status, const std::string& type, const std::string&
     kind = *named;
   } else if (status == 200) {
     kind = number >= 400 ? kind_of_status(number) : FailureKind::kServerError;
+  }
+  if (status == 400 && kind == FailureKind::kBadRequest) {
+    kind = kind_of_text(type, message).value_or(kind);
   }
   // A 404 that does not mention a model is a wrong address.
   if (status == 404 && !contains(message, "model")) {
