@@ -77,6 +77,7 @@ class CpuEvaluator : public Evaluator {
   std::vector<std::string> labels_;               // of the task
   int most_probes_ = 0;                           // of the current evaluation; 0: all
   double call_s_ = 0;                             // the longest checked call of the current case
+  bool leads_ = false;                            // the kinds that were left out are met now
   std::vector<std::vector<std::size_t>> probed_;  // by case: kinds that the candidate has met
 };
 
@@ -224,6 +225,7 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, CpuSession& sess
     double error = 0;
     if (auto outcome = judge_outputs(state, buffers, slot, each.set, poisons, &error)) {
       failures.push_back(probe_failure(each.kind, state.c->name, *outcome, state.tensors));
+      if (leads_) break;  // one failure is enough for it not to lead
       continue;
     }
     add_deviations(state, buffers, slot, each.set, each.kind, &norms);
@@ -325,6 +327,7 @@ Result<Outcome> CpuEvaluator::run_all(const Subject& subject, const Subject* inc
   correct.labels = labels_;
   std::vector<Interval> ratios;
   probed_.clear();
+  leads_ = false;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     KP_ASSIGN(auto outcome, run_case(i, subject, incumbent, plan, &correct, &ratios));
     if (outcome) return *outcome;
@@ -333,8 +336,8 @@ Result<Outcome> CpuEvaluator::run_all(const Subject& subject, const Subject* inc
     const Interval all = mean_ratio(ratios);
     correct.versus = Correct::Versus{incumbent->hash, all.mid, all.low, all.high};
     // It would become the best, and others would be built on it.
-    const bool leads = all.low > 1 + settings_.min_effect;
-    for (std::size_t i = 0; leads && i < cases_.size(); ++i) {
+    leads_ = all.low > 1 + settings_.min_effect;
+    for (std::size_t i = 0; leads_ && !is_partial(correct, {}) && i < cases_.size(); ++i) {
       KP_ASSIGN(auto outcome, probe_others(i, subject, &correct));
       if (outcome) return *outcome;
     }

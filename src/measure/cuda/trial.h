@@ -139,7 +139,8 @@ class CudaTrial {
   const Subject* subject_ = nullptr;
   const Subject* incumbent_ = nullptr;
   CudaTimingPlan timing_;
-  int most_kinds_;  // of probes in a case, at random; 0: all
+  int most_kinds_;      // of probes in a case, at random; 0: all
+  bool leads_ = false;  // a search, which runs all kinds for what it would build on
   Correct correct_;
   std::vector<Interval> ratios_;
   std::map<std::string, double> facts_;  // the driver's, of the longest timed case

@@ -35,7 +35,8 @@ constexpr double kValuesSeconds = 0.2;  // ... and for at most this long
 // right on the task's inputs.
 CudaTrial::Verdict CudaTrial::probe_cases() {
   if (crashed_) return std::optional<Outcome>();  // by a probe among timed calls
-  if (!ratios_.empty() && mean_ratio(ratios_).low > 1 + shop_.settings.min_effect) lead();
+  const bool faster = !ratios_.empty() && mean_ratio(ratios_).low > 1 + shop_.settings.min_effect;
+  if (faster && !is_partial(correct_, {})) lead();
   for (const bool timed : {true, false}) {
     for (CudaCase& state : shop_.cases) {
       if (state.c->timed != timed) continue;
@@ -57,7 +58,8 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
     if (known != chosen_here->timed.end() && (!known->second || !compared)) continue;
     Verdict verdict = probe_once(state, plan, i);
     if (!verdict || *verdict) return verdict;
-    if (crashed_) break;
+    // One failure is enough for it not to lead.
+    if (crashed_ || (leads_ && !failures_.empty())) break;
   }
   compare_pooled_times(state);
   return judge_found();
@@ -66,6 +68,7 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
 // Faster than its incumbent: it would become the best, and others would be built on it. Then all
 // kinds are run, also where a search runs a few.
 void CudaTrial::lead() {
+  leads_ = most_kinds_ > 0;
   most_kinds_ = 0;
   for (auto& [state, kinds] : chosen_) {
     if (state->reference_s > kSlowToWiden) continue;

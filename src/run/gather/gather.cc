@@ -2,7 +2,6 @@
 #include "run/gather/gather.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -274,7 +273,8 @@ void add_counters_of_program(const std::vector<std::string>& argv, double timeou
 }
 
 // Where kernels are loaded when they are first used, samples of several are misplaced
-// (docs/diagnosis.md). Libraries take long to load whole, and who set the variable keeps it.
+// (docs/diagnosis.md). Libraries take long to load whole. Whatever the variable was: containers set
+// it to LAZY for their users.
 void load_at_once(const std::vector<std::string>& code, TraceOptions* options) {
   constexpr std::uintmax_t kMostBytes = 64 << 20;
   std::uintmax_t bytes = 0;
@@ -282,7 +282,7 @@ void load_at_once(const std::vector<std::string>& code, TraceOptions* options) {
     std::error_code ignored;
     bytes += std::filesystem::file_size(file, ignored);
   }
-  if (bytes > kMostBytes || std::getenv("CUDA_MODULE_LOADING") != nullptr) return;
+  if (bytes > kMostBytes) return;
   options->env.push_back("CUDA_MODULE_LOADING=EAGER");
 }
 
