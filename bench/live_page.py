@@ -26,7 +26,7 @@ import time
 from playwright.sync_api import sync_playwright
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TASK = os.path.join(ROOT, "tests", "tasks", "axpy")
+TASK = os.path.join(ROOT, "tests", "tasks", "softmax")
 
 
 ALL = sorted(os.sched_getaffinity(0))
