@@ -135,6 +135,7 @@ Story tell(const RunView& view) {
   const RankedRun run(view.header, view.candidates);
   story.start = run.start();
   story.baseline = run.baseline();
+  story.borne = run.ranking.borne();
   compare(run, &story);
   const Winner winner = winner_of(run, view.confirmation ? &*view.confirmation : nullptr);
   story.best = winner.candidate;
@@ -190,8 +191,7 @@ std::string caveats(const RunView& view, const Story& story) {
 
 // The fastest that keeps the contract in part only, where it is faster than the best.
 std::string ranked_below(const Story& story) {
-  const Correct* base = story.baseline->known.evaluation.correct();
-  const Borne borne = base != nullptr ? base->labels : Borne();
+  const Borne& borne = story.borne;
   const StoredCandidate* fastest = nullptr;
   for (const auto& [id, speedup] : story.speedups) {
     const auto found = story.by_id.find(id);
@@ -207,10 +207,10 @@ std::string ranked_below(const Story& story) {
   std::string text = " Candidate " + std::to_string(fastest->known.id) + " is faster (" +
                      speedup_text(story.speedup_of(fastest->known.id)) + ") and ranks below it";
   for (const std::string& label : correct.labels) {
-    if (is_partial(label))
-      text += ", " + printable(label) + ": " + std::string(label_meaning(label));
+    if (!is_partial(label) || std::ranges::find(borne, label) != borne.end()) continue;
+    text += ", " + printable(label) + ": " + std::string(label_meaning(label));
   }
-  return text + ". (With --no-probes a run judges on the task's own inputs alone.)";
+  return text + ".";
 }
 
 std::string verdict(const RunView& view, const Story& story) {

@@ -60,6 +60,7 @@ struct Story {
   std::map<std::string, int> outcomes;       // by outcome_name
   std::vector<const StoredCandidate*> path;  // from the start to the best
   std::map<std::int64_t, const StoredCandidate*> by_id;
+  Borne borne;  // the start's labels (run/store/ranking.h)
 };
 Story tell(const RunView& view);
 // "start", or "first correct candidate".

@@ -349,14 +349,15 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result, std::int64_t fi
     return {};
   }
   KP_ASSIGN(const KnownPtr start, whole(ledger_.baseline()->id));
-  const Correct* begun = start->evaluation.correct();
-  const Borne borne = begun != nullptr ? begun->labels : Borne();
+  const Borne& borne = ledger_.borne();
   KnownPtr winner;
   Evaluation confirmed;
   for (std::size_t i = 0; i < finalists.size(); ++i) {
     // The fastest kernel need not use the least energy: then the order of finalists decides.
     const bool by_order = parts_.settings->objective.wants_energy();
-    if (winner != nullptr && (by_order || i >= kFinalists)) break;
+    // One that turned out to keep the contract in part only makes way for any that keeps all of it.
+    const bool holds = winner != nullptr && !is_partial(*confirmed.correct(), borne);
+    if (holds && (by_order || i >= kFinalists)) break;
     if (stopped()) {
       result->stopped_by = kStoppedByRequest;
       return {};
@@ -376,9 +377,10 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result, std::int64_t fi
       tell(Event::kUnconfirmed, *finalist, outcome_summary(evaluation->outcome));
       continue;
     }
-    const bool better =
-        winner == nullptr || beats(*evaluation->correct(), -ratio_of(*evaluation),
-                                   *confirmed.correct(), -ratio_of(confirmed), borne);
+    const bool better = winner == nullptr ||
+                        (by_order ? outranks(*evaluation->correct(), *confirmed.correct(), borne)
+                                  : beats(*evaluation->correct(), -ratio_of(*evaluation),
+                                          *confirmed.correct(), -ratio_of(confirmed), borne));
     if (better) {
       winner = finalist;
       confirmed = std::move(*evaluation);

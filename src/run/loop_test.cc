@@ -161,6 +161,25 @@ TEST_F(LoopTest, AWinnerThatDoesNotHoldGivesWayToTheOneBefore) {
   EXPECT_EQ(result->best, champions[champions.size() - 2]);
 }
 
+// The confirmation runs all probes. What turns out there to keep the contract in part only makes
+// way for one that keeps all of it, however many had been asked by then.
+TEST_F(LoopTest, NoWinnerKeepsTheContractInPartOnlyWhileAnotherKeepsAllOfIt) {
+  int asked = 0;
+  fake.confirm_labels = [&asked] {
+    return ++asked <= 3 ? std::vector<std::string>{"given-distribution-only"}
+                        : std::vector<std::string>();
+  };
+  const auto result = optimize_with(fake_station(fake), fake_task(), settings_for(run), observer);
+  ASSERT_TRUE(result) << result.error().text();
+  const auto store = Store::open(run, Store::Mode::kRead);
+  const auto confirmation = (*store)->confirmation();
+  ASSERT_TRUE(confirmation && *confirmation);
+  const Correct* correct = (*confirmation)->evaluation.correct();
+  ASSERT_NE(correct, nullptr);
+  EXPECT_TRUE(correct->labels.empty()) << correct->labels[0];
+  EXPECT_GE(asked, 3);
+}
+
 TEST_F(LoopTest, AskedToStopItStopsAndGoesOnLater) {
   int evaluations = 0;
   fake.before_evaluate = [&] {

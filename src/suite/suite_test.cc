@@ -290,6 +290,26 @@ TEST(SuiteReport, SaysWhatWinnersAreWorthInHeldOutCases) {
   EXPECT_FALSE(contains(suite_markdown(settings, {known}), "in held-out cases"));
 }
 
+// What has no time to compare with is finished all the same, and what has no price is not free.
+TEST(SuiteReport, SaysWhatItCannotCompareOrPrice) {
+  SuiteSettings settings;
+  settings.arms = {Arm()};
+  TaskResult alone = finished(1, 1, 2);  // its start is PyTorch, which has no time here
+  alone.speedup = alone.low = alone.high = 0;
+  alone.start_correct = false;
+  alone.baselines.clear();
+  alone.tokens = 2200;
+  alone.usd_known = false;
+  const std::string text = suite_markdown(settings, {alone});
+  EXPECT_TRUE(contains(text, "--baselines")) << text;
+  EXPECT_FALSE(contains(text, "Nothing is finished yet")) << text;
+  EXPECT_TRUE(contains(text, "2200 tokens, price unknown")) << text;
+  alone.usd = 0.5;
+  EXPECT_TRUE(contains(suite_markdown(settings, {alone}), "$0.50 and what has no known price"));
+  alone.usd_known = true;
+  EXPECT_FALSE(contains(suite_markdown(settings, {alone}), "price"));
+}
+
 // The format that KernelBench's scripts/benchmark_eval_analysis.py reads.
 TEST(KernelBenchJson, HasItsForm) {
   SuiteSettings settings;

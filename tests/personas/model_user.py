@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from persona import HANG_S, check, gap, model, tell, until
+from persona import HANG_S, check, model, tell, until
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -135,23 +135,22 @@ def is_told_at_once(me, address, upstream):
     """A name, key or address that is wrong: nothing is measured, and nothing is paid for."""
     before = len(upstream.asked)
 
-    def refused(what, model_name, phrase, promised=True, key=KEY, run="none"):
+    def refused(what, model_name, phrase, key=KEY):
         words = ["optimize", "softmax", "--target", "cpu", "--evaluations", "2", "--tune", "0",
-                 "--run", run]
+                 "--run", "none"]
         done = me.run(*words, "--model", model_name, status=(2, 3, 7), KERNELPRO_API_KEY=key)
         done.refused(phrase)
         early = not re.search(r"evaluated|prepared", done.text)
-        (check if promised else gap)(early, f"{what} is found before anything is measured")
+        check(early, f"{what} is found before anything is measured")
 
     refused("a name that is none", "litellm:writer", "names no model")
     refused("a closed port", f"http://127.0.0.1:{free_port()}/v1#writer", "connect")
     refused("a wrong name at the model's own server", f"{upstream.address}#wrong", "wrong")
-    refused("a name that LiteLLM does not have", f"{address}#wrong", "model=wrong",
-            run="gap1")
+    refused("a name that LiteLLM does not have", f"{address}#wrong", "model=wrong")
     refused("a model that the server behind LiteLLM does not have", f"{address}#misnamed",
-            "no-such-model", run="gap2")
+            "no-such-model")
     refused("a key that LiteLLM refuses", f"{address}#writer", "400|401|403",
-            key="sk-wrong", run="gap3")
+            key="sk-wrong")
     check(not (me.work / "none").exists(), "a refused start should leave no run")
     check(len(upstream.asked) == before, "nothing of this should be paid for")
 

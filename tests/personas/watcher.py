@@ -109,7 +109,7 @@ def watcher(me, source):
     check(page.get("/runs")["runs"] == [], "there is no run yet")
 
     # One run while it goes. It would take minutes; it is stopped from the page.
-    going = me.start("optimize", "softmax", "--target", "cpu", "--evaluations", "200",
+    going = me.start("optimize", "softmax", "--target", "cpu", "--evaluations", "200", "--near-ceiling", "0",
                      "--run", "runs/first")
     first = page.runs(lambda runs: runs and runs[0]["state"] == "running")[0]["id"]
     head, rows = page.follow(first, lambda head, rows: len(rows) >= 2)

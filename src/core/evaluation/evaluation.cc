@@ -77,6 +77,8 @@ bool has_label(const Correct& correct, Label label) {
 
 bool is_host_form(const Correct& correct) { return has_label(correct, Label::kHostForm); }
 
+Borne borne_by(const Correct* start) { return start == nullptr ? Borne() : start->labels; }
+
 bool is_partial(const Correct& correct, const Borne& borne) {
   return std::ranges::any_of(correct.labels, [&](const std::string& label) {
     return is_partial(label) && std::ranges::find(borne, label) == borne.end();

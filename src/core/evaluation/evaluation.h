@@ -113,8 +113,9 @@ struct Evaluation {
 bool has_label(const Correct& correct, Label label);
 // Whether its own process held the data and the clock.
 bool is_host_form(const Correct& correct);
-// Labels that the baseline bears too, and which therefore rank nothing below it.
+// Labels that the starting kernel bears too, and which therefore rank nothing below it.
 using Borne = std::vector<std::string>;
+Borne borne_by(const Correct* start);  // null, a start that is not correct: none
 // Whether it keeps the contract in part only (LabelRow::partial), by a label that is not borne.
 bool is_partial(const Correct& correct, const Borne& borne);
 // Whether `a`, whatever its time, comes before `b`: a launch plan before a host form, and among

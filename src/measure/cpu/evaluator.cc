@@ -74,11 +74,15 @@ class CpuEvaluator : public Evaluator {
   EvaluateSettings settings_;
   std::string worker_;
   std::vector<CpuCase> cases_;
-  std::vector<std::string> labels_;               // of the task
-  int most_probes_ = 0;                           // of the current evaluation; 0: all
-  double call_s_ = 0;                             // the longest checked call of the current case
-  bool leads_ = false;                            // the kinds that were left out are met now
-  std::vector<std::vector<std::size_t>> probed_;  // by case: kinds that the candidate has met
+  std::vector<std::string> labels_;  // of the task
+  int most_probes_ = 0;              // of the current evaluation; 0: all
+  double call_s_ = 0;                // the longest checked call of the current case
+  bool leads_ = false;               // the kinds that were left out are met now
+  struct Met {
+    std::vector<std::size_t> kinds;
+    double call_s = 0;
+  };
+  std::vector<Met> met_;  // by case: the candidate's probes, and its longest checked call
 };
 
 constexpr int kUntimedProbes = 2;    // kinds for each case that is not timed, in a search
@@ -241,9 +245,10 @@ CpuEvaluator::Verdict CpuEvaluator::probe_others(std::size_t i, const Subject& s
   std::vector<std::size_t> others =
       choose_probes(std::vector<char>(state.probes.size(), 1), 0, fresh_secret());
   std::erase_if(others, [&](std::size_t kind) {
-    return std::ranges::find(probed_[i], kind) != probed_[i].end();
+    return std::ranges::find(met_[i].kinds, kind) != met_[i].kinds.end();
   });
   if (others.empty()) return std::optional<Outcome>();
+  call_s_ = met_[i].call_s;
   KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
   std::vector<const ProbeSet*> ignored;
@@ -289,8 +294,8 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
   Session session = std::move(std::get<Session>(started));
   if (auto outcome = check(state, *session, correct)) return outcome;
-  probed_.push_back(choose(state));
-  Verdict probed = probe(state, *session, probed_.back(), correct, &plan.probes);
+  met_.push_back({choose(state), call_s_});
+  Verdict probed = probe(state, *session, met_.back().kinds, correct, &plan.probes);
   session.reset();
   if (!probed || *probed) return probed;
   const double checked = real_clock().now_s();
@@ -326,7 +331,7 @@ Result<Outcome> CpuEvaluator::run_all(const Subject& subject, const Subject* inc
   Correct correct;
   correct.labels = labels_;
   std::vector<Interval> ratios;
-  probed_.clear();
+  met_.clear();
   leads_ = false;
   for (std::size_t i = 0; i < cases_.size(); ++i) {
     KP_ASSIGN(auto outcome, run_case(i, subject, incumbent, plan, &correct, &ratios));

@@ -42,6 +42,7 @@ CudaTrial::Verdict CudaTrial::probe_cases() {
       if (state.c->timed != timed) continue;
       Verdict verdict = probe(state);
       if (!verdict || *verdict || crashed_) return verdict;
+      if (leads_ && is_partial(correct_, {})) return verdict;
     }
   }
   return std::optional<Outcome>();
@@ -68,6 +69,7 @@ CudaTrial::Verdict CudaTrial::probe(CudaCase& state) {
 // Faster than its incumbent: it would become the best, and others would be built on it. Then all
 // kinds are run, also where a search runs a few.
 void CudaTrial::lead() {
+  if (longest_call_s_ > kLongCall) return;
   leads_ = most_kinds_ > 0;
   most_kinds_ = 0;
   for (auto& [state, kinds] : chosen_) {

@@ -31,19 +31,20 @@ bool is_keyword(std::string_view name) {
   return std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords);
 }
 
-// A name under which programs keep the number of their buffers.
 // How many warps have a task of their own, "kfetchwarps", unlike "kwarps" or "num_warps".
 bool names_role(std::string_view small) {
-  const std::size_t at = small.find("warps");
-  if (at == std::string_view::npos) return false;
-  const auto rest = std::string(small.substr(0, at)) + std::string(small.substr(at + 5));
-  for (const char* plain : {"", "k", "n", "num", "knum", "num_", "n_", "kn", "block", "kblock",
-                            "_per_block", "perblock", "kperblock", "count", "kcount", "k_"}) {
-    if (rest == plain) return false;
-  }
-  return true;
+  constexpr std::string_view kAll = "warps";
+  if (!small.ends_with(kAll)) return false;
+  small.remove_suffix(kAll.size());
+  if (small.starts_with("k")) small.remove_prefix(1);
+  while (small.ends_with("_")) small.remove_suffix(1);
+  constexpr std::string_view kPlain[] = {"",    "n",    "num",    "total", "all",
+                                         "max", "min",  "row",    "block", "cta",
+                                         "m",   "used", "active", "column"};
+  return std::ranges::find(kPlain, small) == std::end(kPlain);
 }
 
+// A name under which programs keep the number of their buffers, or of warps with a task.
 bool names_depth(std::string_view name) {
   std::string small;
   for (const char c : name) small += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

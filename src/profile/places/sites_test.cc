@@ -73,6 +73,7 @@ TEST(Sites, HowManyWarpsHaveATaskOfTheirOwn) {
                                   "constexpr int kFetchWarps = 6;\n"
                                   "constexpr int NUM_WARPS = 8;\n"
                                   "constexpr int EXPAND_WARPS = 1;\n"
+                                  "constexpr int kWarpSize = 32, kWarpsN = 2;\n"
                                   "__global__ void scale(float* p) { p[kFetchWarps] = kWarps; }\n",
                                   "scale");
   EXPECT_EQ(lines_of(sites, SiteKind::kDepth), (Lines{2, 4}));

@@ -279,10 +279,11 @@ void load_at_once(const std::vector<std::string>& code, TraceOptions* options) {
   constexpr std::uintmax_t kMostBytes = 64 << 20;
   std::uintmax_t bytes = 0;
   for (const std::string& file : code) {
-    std::error_code ignored;
-    bytes += std::filesystem::file_size(file, ignored);
+    std::error_code failed;
+    bytes += std::filesystem::file_size(file, failed);
+    if (failed) return;
   }
-  if (bytes > kMostBytes) return;
+  if (bytes == 0 || bytes > kMostBytes) return;
   options->env.push_back("CUDA_MODULE_LOADING=EAGER");
 }
 

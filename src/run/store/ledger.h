@@ -60,6 +60,7 @@ class Ledger {
   Promise promise(std::int64_t id) const;
   // Versus the baseline; 1 when there is none.
   SpeedUp best_speedup() const;
+  const Borne& borne() const { return ranking_.borne(); }  // CandidateRanking::borne
   // Replaces a candidate's diagnosis after the machine's ceilings were measured again. REQUIRES: it
   // is recorded.
   void revise(std::int64_t id, const Diagnosis& diagnosis);

@@ -12,10 +12,8 @@ bool CandidateRanking::add(const Known& known) {
   }
   const std::string hash = content_hash(known);
   times_.push_back(comparables_.add(hash, known.evaluation));
-  if (baseline_ == kNone) {
-    baseline_ = at;
-    borne_ = correct->labels;
-  }
+  if (baseline_ == kNone) baseline_ = at;
+  if (at == 0) borne_ = borne_by(correct);
   if (!champions_.empty() && !is_better(*correct)) return false;
   champions_.push_back(at);
   best_ = *correct;

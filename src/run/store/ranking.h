@@ -40,7 +40,7 @@ class CandidateRanking {
   // A candidate's time on the baseline's scale: its incumbent's divided by the ratio measured in
   // alternation, so that drift of the machine between evaluations cancels. 0 us when not correct.
   const Comparable& time(std::size_t at) const { return times_[at]; }
-  // The baseline's labels.
+  // The start's labels, if it is correct.
   const Borne& borne() const { return borne_; }
   // The same for an evaluation that was not added.
   Comparable time(const Evaluation& evaluation) const { return comparables_.of(evaluation); }

@@ -9,6 +9,7 @@
 
 #include "base/testing.h"
 #include "base/text.h"
+#include "write/model/failure.h"
 #include "write/model/local_server.h"
 
 namespace kernelpro {
@@ -396,6 +397,22 @@ TEST_P(Client, BadRequestsAreNotSent) {
   EXPECT_EQ(kind(ask(settings("ok"), request)), "bad-request");
   EXPECT_EQ(kind(ask(settings("ok"), ChatRequest())), "bad-request");
   EXPECT_TRUE(last().is_null());
+}
+
+// Gateways look at the model's name and the key before anything else, and answer both by 400.
+TEST(Failures, WhatA400IsAbout) {
+  const auto kind = [](const std::string& type, const std::string& message) {
+    return failure_of_error(400, type, "", message).kind;
+  };
+  EXPECT_EQ(kind("", "Invalid model name passed in model=wrong. Call `/v1/models`"),
+            FailureKind::kUnknownModel);
+  EXPECT_EQ(kind("invalid_request_error", "The model `x` does not exist"),
+            FailureKind::kUnknownModel);
+  EXPECT_EQ(kind("no_db_connection", "No connected db."), FailureKind::kAuth);
+  EXPECT_EQ(kind("", "Incorrect API key provided"), FailureKind::kAuth);
+  EXPECT_EQ(kind("invalid_request_error", "messages: at least one message is required"),
+            FailureKind::kBadRequest);
+  EXPECT_EQ(kind("", "the model supports at most 8192 tokens"), FailureKind::kBadRequest);
 }
 
 }  // namespace

@@ -42,9 +42,8 @@ std::string as_measured(const Known& parent) {
 // mend, since no speed makes up for it.
 std::string partial_text(const ProposalRequest& request) {
   const Correct* correct = request.parent->evaluation.correct();
-  const Correct* begun =
-      request.baseline != nullptr ? request.baseline->evaluation.correct() : nullptr;
-  const Borne borne = begun != nullptr ? begun->labels : Borne();
+  const Borne borne =
+      borne_by(request.start != nullptr ? request.start->evaluation.correct() : nullptr);
   if (correct == nullptr || !is_partial(*correct, borne)) return "";
   std::string text;
   for (const std::string& label : correct->labels) {

@@ -73,9 +73,8 @@ std::optional<Finding> at_bandwidth_ceiling(const Facts& facts) {
   finding.stop = true;
   finding.metrics = {"task.compulsory_bytes", "ceiling.copy_bandwidth", "timing.median"};
   finding.cause = "The compulsory traffic takes at least " + human_us(roof.memory_floor_us) +
-                  " at the copy bandwidth of " +
-                  per_second(facts("ceiling.copy_bandwidth"), "B") + "; the call takes " +
-                  human_us(roof.time_us) + ", which is " +
+                  " at the copy bandwidth of " + per_second(facts("ceiling.copy_bandwidth"), "B") +
+                  "; the call takes " + human_us(roof.time_us) + ", which is " +
                   (fraction >= 1 ? "at the ceiling (" + ceiling_share(fraction) + ")."
                                  : percent(fraction) + " of that ceiling.");
   if (fraction > kCopySlack) finding.cause += " Part of the data is served from a cache.";

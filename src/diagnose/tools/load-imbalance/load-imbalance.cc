@@ -32,7 +32,7 @@ std::optional<Finding> load_imbalance(const Facts& facts) {
 
   Finding finding;
   finding.upper_speedup = 1 / (1 - loss);
-  finding.likely_speedup = std::max(1.0, 1 / (1 - loss + kUneven));
+  finding.likely_speedup = 1 / (1 - loss + kUneven);
   finding.severity = loss >= 0.4 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sm__cycles_active.avg", "sm__cycles_active.max"};
   finding.cause = "The busiest SM works " + times(most / mean) +

@@ -26,8 +26,8 @@ std::optional<Finding> scalar_half_math(const Facts& facts) {
   }
   // Where a thread has one value at a time, whatever it does for it serves two afterwards.
   const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
-  const bool one_each = scalar >= kMostly * facts.maybe("sass.hot.half_math").value_or(0) &&
-                        loads > 0 &&
+  const double math = facts.maybe("sass.hot.half_math").value_or(0);
+  const bool one_each = math > 0 && scalar >= kMostly * math && loads > 0 &&
                         facts.maybe("sass.hot.global_loads_narrow").value_or(0) >= loads;
   const double halved = one_each ? kServesTwo : share;
   Effect effect;

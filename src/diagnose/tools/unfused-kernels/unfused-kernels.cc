@@ -144,29 +144,37 @@ bool passes_over_elements(const Evidence& kernel) {
          fact("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed") >= 100 * kMemoryPaced;
 }
 
+// Kernels that make passes over the same elements.
+struct Passes {
+  std::vector<const KernelEvidence*> kernels;
+  double us = 0, bytes = 0;
+};
+
 // Kernels whose code shows that each is a pass over the same elements: what a program has allocated
 // is all that one pass could move. Where no plan tells what they hand over.
 std::optional<Finding> of_passes(const Facts& facts, double span) {
   const auto allocated = facts.maybe("trace.allocated_bytes");
   if (!allocated || *allocated <= 0) return std::nullopt;
-  double count = 0, us = 0, bytes = 0;
-  std::string names;
-  FindingSites sites;
-  std::optional<double> threads;
+  // Those with as many threads belong together. A kernel that is launched again and again needs,
+  // each time, what it made before.
+  std::map<double, Passes> by_threads;
   for (const KernelEvidence& kernel : facts.kernels()) {
     const auto moved = device_bytes(kernel.facts);
     const auto grid = kernel.facts.get("launch__grid_size");
     const auto block = kernel.facts.get("launch__block_size");
     if (!moved || !grid || !block || !passes_over_elements(kernel.facts)) continue;
-    if (threads.value_or(*grid * *block) != *grid * *block) continue;
-    threads = *grid * *block;
-    const double launches = std::max(1.0, kernel.facts.get("kernel.launches").value_or(1));
-    count += launches;
-    us += kernel.facts.get("gpu__time_duration.sum").value_or(0) * 1e-3 * launches;
-    bytes += *moved * launches;
-    names += (names.empty() ? "" : ", ") + one_line(kernel.name.substr(0, kernel.name.find('(')));
-    if (sites.size() < kMostNamed) sites = joined({sites, launches_of(kernel)});
+    if (kernel.facts.get("kernel.launches").value_or(1) > 1) continue;
+    Passes& group = by_threads[*grid * *block];
+    group.kernels.push_back(&kernel);
+    group.us += kernel.facts.get("gpu__time_duration.sum").value_or(0) * 1e-3;
+    group.bytes += *moved;
   }
+  const auto longest =
+      std::ranges::max_element(by_threads, {}, [](const auto& each) { return each.second.us; });
+  if (longest == by_threads.end()) return std::nullopt;
+  const Passes& passes = longest->second;
+  const double count = static_cast<double>(passes.kernels.size());
+  const double us = passes.us, bytes = passes.bytes;
   if (count < 2 || span <= 0 || bytes <= 0) return std::nullopt;
   const double least = std::max(*allocated * kInAndOut, bytes / count);
   const double share = std::min(1.0, us / span) * std::max(0.0, 1 - least / bytes);
@@ -175,11 +183,17 @@ std::optional<Finding> of_passes(const Facts& facts, double span) {
   finding.severity = share >= 0.4 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"trace.span", "trace.allocated_bytes", "dram__bytes_read.sum",
                      "dram__bytes_write.sum"};
+  std::string names;
+  for (const KernelEvidence* kernel : passes.kernels) {
+    names += (names.empty() ? "" : ", ") + one_line(kernel->name.substr(0, kernel->name.find('(')));
+    if (finding.sites.size() < kMostNamed) {
+      finding.sites = joined({finding.sites, launches_of(*kernel)});
+    }
+  }
   finding.cause = number(count) + " kernels (" + names +
                   ") each make a pass over the same elements: together they move " +
                   human_bytes(bytes) + ", where the program has allocated " +
                   human_bytes(*allocated) + ".";
-  finding.sites = std::move(sites);
   finding.prescriptions = advice();
   finding.likely_speedup = speedup_without(kFusedPasses * share);
   finding.upper_speedup = speedup_without(

@@ -28,6 +28,7 @@ struct FakeSettings {
   // Who killed the process of this evaluation from outside; nullopt: nobody.
   std::function<std::optional<Crashed::By>()> killed;
   std::function<double()> confirm_factor;  // scales the winner's time when it is confirmed
+  std::function<std::vector<std::string>()> confirm_labels;  // of the winner when it is confirmed
   std::string machine = "fake machine";
   double copy_bytes_per_s = 1e10;              // the measured ceiling
   bool quiet = true;                           // whether the machine was quiet then
@@ -76,7 +77,13 @@ class FakeEvaluator : public Evaluator {
     return judge(subject, incumbent, settings_.factor ? settings_.factor() : 1);
   }
   Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
-    return judge(subject, &incumbent, settings_.confirm_factor ? settings_.confirm_factor() : 1);
+    auto judged =
+        judge(subject, &incumbent, settings_.confirm_factor ? settings_.confirm_factor() : 1);
+    auto* correct = judged ? std::get_if<Correct>(&judged->outcome) : nullptr;
+    if (correct != nullptr && settings_.confirm_labels) {
+      correct->labels = settings_.confirm_labels();
+    }
+    return judged;
   }
   CounterAnswers profile(const Subject&, std::size_t, CounterSet set) override {
     CounterAnswers answers;

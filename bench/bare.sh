@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# From a bare system to a finished run of the demo's example: what a newcomer waits for.
+#   bench/bare.sh WHEEL [SUITE [MIRROR]]     as root, with debootstrap; bookworm of deb.debian.org
+# EVALUATIONS: of the run, 2 as scripts/wheel has them. Prints a table of seconds; downloads are a
+# row of their own. Leaves nothing behind.
+set -euo pipefail
+
+wheel=$(realpath "$1")
+suite=${2:-bookworm}
+mirror=${3:-http://deb.debian.org/debian}
+root=$(mktemp -d)
+trap 'umount "$root/proc" 2> /dev/null || true; rm -rf "$root"' EXIT
+
+debootstrap --variant=minbase "$suite" "$root" "$mirror" > "$root.log" 2>&1 ||
+  { tail -3 "$root.log"; exit 1; }
+rm -f "$root.log"
+mount -t proc proc "$root/proc"
+cp "$wheel" "$root/tmp/"
+inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+  DEBIAN_FRONTEND=noninteractive bash -euc "$1"; }
+row() { # WHAT COMMAND
+  local begin=${EPOCHREALTIME/./}
+  inside "$2" > "$root/log" 2>&1 || { tail -20 "$root/log"; exit 1; }
+  printf '| %s | %s |\n' "$1" "$(((${EPOCHREALTIME/./} - begin) / 100000))" | sed 's/\([0-9]\) |$/.\1 |/'
+}
+
+echo "| $suite | s |"
+echo "|---|---|"
+row "downloads: python3-venv, g++" \
+  'apt-get update && apt-get install -y --no-install-recommends -d python3-venv g++'
+row "unpacking them" 'apt-get install -y --no-install-recommends python3-venv g++'
+row "a virtual environment" 'python3 -m venv /opt/kp'
+row "pip install of the wheel" \
+  "/opt/kp/bin/pip install --disable-pip-version-check --no-index /tmp/$(basename "$wheel")"
+row "kernelpro optimize examples/softmax --evaluations ${EVALUATIONS:-2}" \
+  "cd /root && PATH=/opt/kp/bin:\$PATH kernelpro optimize examples/softmax --target cpu \
+   --evaluations ${EVALUATIONS:-2} --run run"
+grep -E "faster than|No candidate" "$root/log" || true
