@@ -48,7 +48,7 @@ struct TaskResult {
   double seconds = 0;  // run time over all sittings
   std::int64_t tokens = 0, questions = 0;
   double usd = 0;
-  bool usd_known = true;  // of all questions
+  bool usd_known = true;            // of all questions
   std::vector<Baseline> baselines;  // PyTorch's times, if measured
 };
 
