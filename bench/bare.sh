@@ -22,7 +22,8 @@ inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root L
 row() { # WHAT COMMAND
   local begin=${EPOCHREALTIME/./}
   inside "$2" > "$root/log" 2>&1 || { tail -20 "$root/log"; exit 1; }
-  printf '| %s | %s |\n' "$1" "$(((${EPOCHREALTIME/./} - begin) / 100000))" | sed 's/\([0-9]\) |$/.\1 |/'
+  local tenths=$(((${EPOCHREALTIME/./} - begin) / 100000))
+  printf '| %s | %d.%d |\n' "$1" $((tenths / 10)) $((tenths % 10))
 }
 
 echo "| $suite | s |"
