@@ -175,14 +175,13 @@ std::string percent_text(double fraction) {
   return buffer;
 }
 
-// What the confirmation found beside the time: labels of the winner that the baseline has not.
+// What the confirmation found beside the time: labels of the winner that the start has not.
 std::string caveats(const RunView& view, const Story& story) {
   const Correct* won = view.confirmation ? view.confirmation->evaluation.correct() : nullptr;
-  const Correct* base = story.baseline->known.evaluation.correct();
   if (won == nullptr) return "";
   std::string text;
   for (const std::string& label : won->labels) {
-    if (base != nullptr && std::ranges::find(base->labels, label) != base->labels.end()) continue;
+    if (std::ranges::find(story.borne, label) != story.borne.end()) continue;
     const std::string meaning(label_meaning(label));
     text += " Caveat, " + printable(label) + (meaning.empty() ? "" : ": " + meaning) + ".";
   }

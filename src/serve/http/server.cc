@@ -270,12 +270,10 @@ std::optional<Reply> HttpServer::refused(const HttpRequestHead& head) const {
   if (head.method == "OPTIONS" && !origin.empty()) return Reply{204, "", {}};
   if (!shows_token(head) && !LivePages::is_file(head)) {
     const std::string token = "send the server's token: Authorization: Bearer TOKEN";
-    Reply reply =
-        LivePages::serves(head)
-            ? Reply{401,
-                    dump_json({{"error", "the token is missing or wrong"}, {"next", token}}) + "\n",
-                    {}}
-            : refusal(401, token);
+    Reply reply = refusal(401, token);
+    if (LivePages::serves(head)) {
+      reply.body = web_refusal(401, "the token is missing or wrong", token).body;
+    }
     reply.headers.push_back("WWW-Authenticate: Bearer");
     return reply;
   }

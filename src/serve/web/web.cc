@@ -17,6 +17,10 @@
 
 namespace kernelpro {
 
+WebReply web_refusal(int status, const std::string& why, const std::string& next) {
+  return {status, "application/json", dump_json({{"error", why}, {"next", next}}) + "\n"};
+}
+
 namespace {
 
 constexpr double kListSeconds = 0.3;  // what a list may spend on runs that it does not know yet
@@ -25,15 +29,11 @@ WebReply reply(const Json& json, int status = 200) {
   return {status, "application/json", dump_json(json) + "\n"};
 }
 
-WebReply refused(int status, const std::string& why, const std::string& next) {
-  return reply({{"error", why}, {"next", next}}, status);
-}
-
 WebReply failed(const Error& error) {
   const int status = error.kind == ErrorKind::kBusy       ? 409
                      : error.kind == ErrorKind::kBadInput ? 404
                                                           : 500;
-  return refused(status, error.message, error.next);
+  return web_refusal(status, error.message, error.next);
 }
 
 std::optional<FoundRun> find(const std::vector<FoundRun>& all, const std::string& id) {
@@ -98,12 +98,12 @@ WebReply Web::answer(const std::string& method, const std::string& path) {
   if (path == "/runs" && get) return list();
   if (words.size() == 3 && words[1] == "suite" && get) return suite(words[2]);
   if (words.size() < 3 || words[1] != "run") {
-    return refused(404, "there is nothing at " + clip(printable(path), 200), "start from /");
+    return web_refusal(404, "there is nothing at " + clip(printable(path), 200), "start from /");
   }
   const auto found = find(find_runs(folder_).runs, words[2]);
   if (!found) {
-    return refused(404, "there is no such run in " + folder_,
-                   "go back to the list; a run in another folder needs --runs DIR");
+    return web_refusal(404, "there is no such run in " + folder_,
+                       "go back to the list; a run in another folder needs --runs DIR");
   }
   if (words.size() == 3 && get) return run(*found);
   if (words.size() == 4 && words[3] == "calls" && get) return calls(*found);
@@ -118,7 +118,7 @@ WebReply Web::answer(const std::string& method, const std::string& path) {
   if (words.size() == 4 && (words[3] == "stop" || words[3] == "resume") && method == "POST") {
     return act(*found, words[3]);
   }
-  return refused(404, "there is nothing at " + clip(printable(path), 200), "start from /");
+  return web_refusal(404, "there is nothing at " + clip(printable(path), 200), "start from /");
 }
 
 std::unique_ptr<WebFeed> Web::feed(const std::string& query) {
@@ -190,7 +190,7 @@ WebReply Web::calls(const FoundRun& run) {
 WebReply Web::suite(const std::string& id) {
   const FoundRuns found = find_runs(folder_);
   const auto suite = find(found.suites, id);
-  if (!suite) return refused(404, "there is no such suite", "go back to the list");
+  if (!suite) return web_refusal(404, "there is no such suite", "go back to the list");
   Json json = {{"name", suite->name}, {"path", absolute(suite->path)}, {"runs", Json::array()}};
   const std::string inside = absolute(suite->path) + "/";
   const double until = real_clock().now_s() + 3 * kListSeconds;

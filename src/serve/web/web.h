@@ -26,6 +26,9 @@ struct WebReply {
   std::string body;
 };
 
+// An error as the page reads it: {"error", "next"} (docs/live-page.md).
+WebReply web_refusal(int status, const std::string& why, const std::string& next);
+
 class Web {
  public:
   // `folder`: with the runs.
