@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # From a bare system to a finished run of the demo's example: what a newcomer waits for.
 #   bench/bare.sh WHEEL [SUITE [MIRROR]]     as root, with debootstrap; bookworm of deb.debian.org
+#   bench/bare.sh WHEEL noble http://archive.ubuntu.com/ubuntu      and with ubuntu-keyring
 # EVALUATIONS: of the run, 2 as scripts/wheel has them. Prints a table of seconds; downloads are a
 # row of their own. Leaves nothing behind.
 set -euo pipefail
@@ -12,7 +13,15 @@ mirror=${3:-http://deb.debian.org/debian}
 root=$(mktemp -d)
 trap 'umount "$root/proc" 2> /dev/null || true; rm -rf "$root"' EXIT
 
-debootstrap --variant=minbase "$suite" "$root" "$mirror" > "$root.log" 2>&1 ||
+# A script of debootstrap's own is named after each suite that it knows; newer ones are like these.
+script=/usr/share/debootstrap/scripts/$suite
+case "$mirror" in
+  *ubuntu*) keys=ubuntu-archive-keyring.gpg components=main,universe like=jammy ;;
+  *) keys=debian-archive-keyring.gpg components=main like=bookworm ;;
+esac
+[ -e "$script" ] || script=/usr/share/debootstrap/scripts/$like
+debootstrap --variant=minbase --components="$components" --keyring="/usr/share/keyrings/$keys" \
+  "$suite" "$root" "$mirror" "$script" > "$root.log" 2>&1 ||
   { tail -3 "$root.log"; exit 1; }
 rm -f "$root.log"
 mount -t proc proc "$root/proc"

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole programs with a planted flaw, diagnosed as a newcomer would: kernelpro diagnose -- PROGRAM.
 
-    bench/programs.py [--kernelpro PROGRAM] [--only NAME]... [--jobs N] [--keep DIR] [--no-counters]
-                      [--from DIR [--again]] [SET...]
+    bench/programs.py [--kernelpro PROGRAM] [--only NAME]... [--jobs N] [--keep DIR]
+                      [--no-counters | --ncu] [--times DIR] [--from DIR [--again]] [SET...]
     bench/programs.py --list [SET...]
 
 SET: a folder of cases (bench/programs/README.md); by default all of bench/programs. Compiles
 everything with --jobs compilers, then runs one program after the other: each as it is for its
 time, the flawed and the sound ones once more under `diagnose`. --keep stores what diagnose said,
-with the evidence that it rests on; --from scores such a folder again and needs no GPU, and with
+with the evidence that it rests on. With --ncu nothing is run under diagnose: it reads a report of
+Nsight Compute (--set full) of one launch of the kernel concerned. --times takes the programs' times
+from what an earlier --keep stored. --from scores such a folder again and needs no GPU, and with
 --again the tools of --kernelpro read that evidence anew. Prints a row for each case and the figures.
 """
 
@@ -116,6 +118,25 @@ def run_alone(case, bin_folder):
             case.problem = "%s: status %d: %s" % (program, done.returncode, said)
             return
         case.us[program] = float(found.group(1))
+
+
+def profiled(case, bin_folder):
+    """A report of Nsight Compute: one launch, warm, of the kernel that the truth is about."""
+    program = os.path.join(bin_folder, case.name + "-" + case.programs[0])
+    command = ["ncu", "--set", "full", "--import-source", "yes", "--clock-control", "none",
+               "--kernel-name", case.truth["kernel"].split("<")[0], "--launch-skip", "2",
+               "--launch-count", "1", "--force-overwrite", "-o", program, program]
+    try:
+        subprocess.run(command, capture_output=True, text=True, timeout=120)
+    except subprocess.TimeoutExpired:
+        pass  # said when the report is missing
+
+
+def diagnose_report(case, bin_folder, kernelpro):
+    report = os.path.join(bin_folder, case.name + "-" + case.programs[0]) + ".ncu-rep"
+    if not os.path.exists(report):
+        return {"problem": "ncu wrote no report"}
+    return said_by([kernelpro, "diagnose", "--json", "--no-record", report])
 
 
 def diagnose(case, bin_folder, kernelpro, options):
@@ -231,6 +252,8 @@ def main():
     parser.add_argument("--from", dest="source")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--no-counters", action="store_true")
+    parser.add_argument("--ncu", action="store_true")
+    parser.add_argument("--times")
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     sets = arguments.sets or sorted(glob.glob(os.path.join(HERE, "programs", "*", "")))
@@ -250,23 +273,36 @@ def main():
             again = arguments.again and not case.problem
             read_said(case, diagnose_again(stored, arguments.kernelpro) if again else stored["said"])
         return report(cases)
-    options = ["--no-counters"] if arguments.no_counters else []
     if arguments.keep:
         os.makedirs(arguments.keep, exist_ok=True)
     with tempfile.TemporaryDirectory() as bin_folder:
         compile_all(cases, bin_folder, arguments.jobs)
-        for case in cases:
-            said = {}
-            if not case.problem:
-                run_alone(case, bin_folder)
-            if not case.problem:
-                said = diagnose(case, bin_folder, arguments.kernelpro, options)
-            if arguments.keep:
-                with open(os.path.join(arguments.keep, case.name + ".json"), "w",
-                          encoding="utf-8") as file:
-                    json.dump({"us": case.us, "problem": case.problem, "said": said}, file)
-            read_said(case, said)
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as readers:
+            for case, said in [run(case, bin_folder, arguments, readers) for case in cases]:
+                said = said.result() if isinstance(said, concurrent.futures.Future) else said
+                if arguments.keep:
+                    with open(os.path.join(arguments.keep, case.name + ".json"), "w",
+                              encoding="utf-8") as file:
+                        json.dump({"us": case.us, "problem": case.problem, "said": said}, file)
+                read_said(case, said)
     report(cases)
+
+
+def run(case, bin_folder, arguments, readers):
+    """The case and what diagnose says, or will say: reading a report needs no GPU."""
+    if arguments.times and not case.problem:
+        with open(os.path.join(arguments.times, case.name + ".json"), encoding="utf-8") as file:
+            stored = json.load(file)
+        case.us, case.problem = stored["us"], stored["problem"]
+    elif not case.problem:
+        run_alone(case, bin_folder)
+    if case.problem:
+        return case, {}
+    if not arguments.ncu:
+        options = ["--no-counters"] if arguments.no_counters else []
+        return case, diagnose(case, bin_folder, arguments.kernelpro, options)
+    profiled(case, bin_folder)
+    return case, readers.submit(diagnose_report, case, bin_folder, arguments.kernelpro)
 
 
 def read_said(case, said):

@@ -42,7 +42,12 @@ TargetKind choose_target(const Task& task, const std::string& name) {
 }
 
 Result<TargetKind> choose_target(const Host& host, const Task* task, const std::string& name) {
-  if (host.here()) return task != nullptr ? choose_target(*task, name) : choose_target(name);
+  if (host.here()) {
+    const TargetKind chosen = task != nullptr ? choose_target(*task, name) : choose_target(name);
+    // Before anything else can be missing: PyTorch with CUDA, a compiler.
+    if (chosen == TargetKind::kCuda) KP_TRY(describe_cuda_machine());
+    return chosen;
+  }
   if (const auto target = target_from_name(name)) return *target;
   if (task != nullptr && !runs_on(*task, TargetKind::kCuda)) return TargetKind::kCpu;
   KP_ASSIGN(const bool cuda, host.has_cuda());

@@ -27,6 +27,8 @@ namespace kernelpro {
 
 namespace {
 
+constexpr double kAtCeiling = 0.95;  // of the ceiling: what ended the search
+
 // The candidates of one request. Those that a run begins with, or that an earlier sitting left,
 // also form a round.
 struct Round {
@@ -94,6 +96,7 @@ class Loop {
   }
   // As if `under_way` more candidates were already evaluated.
   std::optional<std::string> stop_reason(int under_way = 0) const;
+  std::string exhausted() const;
   const Machine* machine() const {
     return parts_.station != nullptr ? &parts_.station->machine() : parts_.machine;
   }
@@ -422,10 +425,21 @@ Result<std::string> Loop::search_until_stopped() {
     }
     if (auto reason = stop_reason()) return *reason;
     if (auto reason = parts_.proposer->finished()) return *reason;
-    if (rounds_.empty()) {
-      return std::string("nothing is left to try: every line of change is exhausted");
-    }
+    if (rounds_.empty()) return exhausted();
   }
+}
+
+// No proposer has anything to add to any candidate.
+std::string Loop::exhausted() const {
+  const double reached = progress_of(ledger_, *bench_.machine(), nullptr).fraction_of_ceiling;
+  if (reached >= kAtCeiling) {
+    return "the best kernel is at " + ceiling_share(reached) +
+           " of the ceiling, and nothing is left to try";
+  }
+  const std::string all =
+      "all that the " + std::string(row_.name) + " would change has been tried";
+  if (!row_.needs_knobs) return all;
+  return all + "; more values of the knobs, or a model (--model), would go on";
 }
 
 // Closes the first round once it has all its results.

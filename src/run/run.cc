@@ -210,10 +210,7 @@ Result<void> check_dialect(const Task& task, const RunSettings& settings) {
 
 }  // namespace
 
-Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
-                                const RunSettings& settings, const Observer& observer,
-                                std::vector<double>* own_ms) {
-  // Reject everything that can be rejected before a run directory exists.
+Result<void> check_run(const Task& task, const RunSettings& settings) {
   KP_TRY(Store::check_new(settings.directory));
   KP_ASSIGN(const auto start, start_candidate(task, settings.target));
   const bool cpu = settings.target == TargetKind::kCpu;
@@ -235,9 +232,17 @@ Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
     return fail(ErrorKind::kBadInput, "energy is measured on the cuda target alone",
                 "leave out --objective, or choose --target cuda");
   }
-  KP_TRY(proposer.check(settings));
   KP_TRY(search_maker(settings));
   KP_TRY(seeds(settings.start_from, task, settings.target));
+  return {};
+}
+
+Result<RunResult> optimize_with(const StationMaker& maker, const Task& task,
+                                const RunSettings& settings, const Observer& observer,
+                                std::vector<double>* own_ms) {
+  KP_TRY(check_run(task, settings));
+  const ProposerRow& proposer = proposer_of(settings);
+  KP_TRY(proposer.check(settings));
   const Stations stations = maker(task, station_of(settings));
   if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
   Station& station = **stations.front();

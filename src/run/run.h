@@ -24,6 +24,10 @@ namespace kernelpro {
 
 class ModuleReference;
 
+// What is wrong with a run before anything is measured or asked: nothing is created, and no model
+// is called. `optimize` checks it, too.
+Result<void> check_run(const Task& task, const RunSettings& settings);
+
 // Creates the run directory and runs until a stopper fires. Fails with kStore if the directory
 // exists and is not empty. `module`: the already running reference of a task with a Module
 // (task/open/open_task.h); null starts one.

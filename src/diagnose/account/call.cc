@@ -72,7 +72,7 @@ void take_plan(const Evidence& evidence, Spending* call) {
     call->take({PartKind::kCopies,
                 {},
                 bytes / *bandwidth * 1e6,
-                Level::kStatic,
+                Level::kTiming,
                 "bytes of the plan's copies and memsets / copy bandwidth"});
   }
   const double nodes = evidence.get("plan.kernels").value_or(1) +

@@ -157,7 +157,7 @@ void take_idle(const Evidence& evidence, const Evidence& facts, Spending* kernel
   kernel->take({PartKind::kWaves,
                 {},
                 us * (1 - fill / std::ceil(fill)),
-                Level::kStatic,
+                Level::kTiming,
                 "1 - waves / waves rounded up, from grid and occupancy"});
 }
 

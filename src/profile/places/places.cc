@@ -391,10 +391,11 @@ double places_fit(const SassFunction& kernel, const KernelSamples& samples) {
         all += s.all;
         continue;
       }
-      const SassControl& control = kernel.code[slot(found->second)].control;
-      if (!control.known) continue;
+      const SassInstruction& at = kernel.code[slot(found->second)];
+      if (!at.control.known) continue;
       all += s.all;
-      if (control.waits != 0) fitting += s.all;
+      // Waits for asynchronous copies are no part of the control word.
+      if (at.control.waits != 0 || at.root == "DEPBAR") fitting += s.all;
     }
   }
   return all >= kFewestToFit ? fitting / all : 1;

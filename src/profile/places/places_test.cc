@@ -144,6 +144,26 @@ TEST(Places, SamplesThatDoNotFitTheCodeAreNotUsed) {
   }
 }
 
+// What waits for a group of asynchronous copies waits by its opcode, not by its control word.
+TEST(Places, WaitsForCopiesFitTheCode) {
+  SassFunction f;
+  f.name = "ring";
+  for (const char* text : {"LDGSTS.E.BYPASS.128 [R2], desc[UR4][R4.64]", "LDGDEPBAR",
+                           "DEPBAR.LE SB0, 0x0", "BAR.SYNC.DEFER_BLOCKING 0x0"}) {
+    SassInstruction i;
+    i.address = 16 * f.code.size();
+    i.root = std::string(text).substr(0, std::string(text).find_first_of(". "));
+    i.control.known = true;
+    f.code.push_back(i);
+  }
+  KernelSamples samples;
+  samples.function = f.name;
+  add_samples(f, find_root(f, "DEPBAR"), Stall::kLongScoreboard, 900, 900, &samples);
+  EXPECT_EQ(places_fit(f, samples), 1);
+  add_samples(f, find_root(f, "LDGDEPBAR"), Stall::kLongScoreboard, 900, 900, &samples);
+  EXPECT_EQ(places_fit(f, samples), 0.5);
+}
+
 TEST(Places, RegionsSurviveTheJourneyToTheStore) {
   int with_regions = 0;
   for (const auto& [name, f] : recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt")) {
