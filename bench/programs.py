@@ -32,6 +32,8 @@ sys.path.insert(0, HERE)
 from flaws import CLOSE, LEAST_GAIN, MAIN
 
 NEAR = 3  # lines
+UNKNOWN = 0.1  # of the call's time, at most
+SINGLE = 0.85  # of the samples that wait for an earlier instruction: one line made them wait
 NVCC = ["nvcc", "-arch=sm_90a", "-O3", "-lineinfo", "-std=c++17"]
 
 
@@ -47,6 +49,7 @@ class Case:
         self.us = {}
         self.problem = ""
         self.findings = []
+        self.account = {}
 
     def source(self, program):
         return os.path.join(self.folder, program + ".cu")
@@ -167,6 +170,25 @@ def said_by(command):
         return {"problem": "status %d: %s" % (done.returncode, said)}
 
 
+def unknown_share(account):
+    """What the account does not know, kernels that it leaves out included."""
+    parts = account["parts"] + [part for kernel in account["kernels"] for part in kernel["parts"]]
+    us = sum(part["us"] for part in parts if part["part"] == "unknown")
+    kernels = sum(part["us"] for part in account["parts"] if part["part"] == "kernels")
+    return (us + max(0, kernels - sum(k["us"] for k in account["kernels"]))) / account["us"]
+
+
+def account_points(said):
+    """Of any program, sound ones too."""
+    account = said.get("diagnosis", {}).get("account")
+    points = {"known": bool(account) and unknown_share(account) <= UNKNOWN}
+    places = [kernel["places"] for kernel in said.get("evidence", {}).get("kernels", [])
+              if kernel.get("places", {}).get("basis") == "sampled"]
+    if places:  # the longest kernel's
+        points["single"] = places[0]["single_producer"] >= SINGLE
+    return points
+
+
 def rank(case):
     """The 1-based rank of the first right answer; 0: none."""
     for i, finding in enumerate(case.findings):
@@ -225,6 +247,7 @@ def report(cases):
                   (case.name, case.kind, case.gain()))
             continue
         points, cells = judge(case)
+        points.update(case.account)
         judged.append((case, points))
         print("| %s | %s | %s |" % (case.name, case.kind, " | ".join(cells)))
     print()
@@ -235,7 +258,9 @@ def report(cases):
             ("line within %d, in the right finding" % NEAR, "line"),
             ("line within %d, in any of three" % NEAR, "line of any finding"),
             ("likely gain within %.1fx" % CLOSE, "gain"), ("upper gain a bound", "bound"),
-            ("sound accused", "accused")]
+            ("sound accused", "accused"),
+            ("account knows all but %.0f %%" % (100 * UNKNOWN), "known"),
+            ("one producer for %.0f %% of the waits" % (100 * SINGLE), "single")]
     for text, point in rows:
         columns = [share([p for _, p in judged], point)]
         columns += [share([p for c, p in judged if c.kind == kind], point) for kind in kinds]
@@ -309,6 +334,7 @@ def read_said(case, said):
     """A diagnosis that fails is an answer, and a wrong one; a program that fails is left out."""
     if "problem" in said:
         print("%s: %s" % (case.name, said["problem"]), file=sys.stderr)
+    case.account = account_points(said)
     case.findings = [Finding(f) for f in said.get("diagnosis", {}).get("findings", [])]
 
 

@@ -49,6 +49,7 @@ constexpr OptionSpec kDiagnoseOptions[] = {
     {"--all", "", "", "Also print what each tool found, every number, and what is missing."},
     {"--for-model", "", "", "Print the text that a language model gets."},
     {"--json", "", "", "Print subject, evidence and diagnosis as JSON."},
+    {"--html", "FILE", "", "Write a page for a browser as well."},
     {"--evidence", "FILE", "", "Save the collected evidence, to diagnose it again on any machine."},
     {"--record", "FILE", "", "Record of how past findings turned out; by default this user's."},
     {"--no-record", "", "", "Rank findings without the record."},
@@ -122,15 +123,21 @@ Json as_json(const Gathered& gathered, const Diagnosis& diagnosis) {
           {"evidence", parse_json(evidence_to_json(gathered.evidence)).value_or(Json())}};
 }
 
+// "based on a trace of the program; ceilings measured on NVIDIA H200"
+std::string basis_of(const Gathered& gathered) {
+  std::string text = "based on " + gathered.basis;
+  if (!gathered.ceilings.empty()) text += "; ceilings " + gathered.ceilings;
+  return text;
+}
+
 void print_for_people(const Gathered& gathered, const Diagnosis& diagnosis, bool all) {
   DiagnosisStyle style;
   style.color = display_kind(false, stdout) == DisplayKind::kTerminal;
   style.width = terminal_columns(stdout);
   style.all = all;
   style.more = "--all";
-  std::string head = printable(gathered.subject) + ": based on " + gathered.basis;
-  if (!gathered.ceilings.empty()) head += "; ceilings " + gathered.ceilings;
-  std::string text = wrapped(head + ".", style.width, 0);
+  std::string text =
+      wrapped(printable(gathered.subject) + ": " + basis_of(gathered) + ".", style.width, 0);
   for (const std::string& note : gathered.notes) {
     text += wrapped("note: " + printable(note), style.width, 0);
   }
@@ -144,6 +151,11 @@ int run_diagnose(const Options& options) {
     require(write_file(options.text("--evidence"), evidence_to_json(gathered.evidence) + "\n"));
   }
   const Diagnosis diagnosis = diagnose(gathered.evidence, read_record_of(options));
+  if (options.has("--html")) {
+    const DiagnosedSubject subject{gathered.subject, basis_of(gathered), gathered.notes};
+    require(
+        write_file(options.text("--html"), diagnosis_html(subject, diagnosis, gathered.evidence)));
+  }
   if (options.flag("--json")) {
     std::printf("%s\n", dump_json(as_json(gathered, diagnosis), 2).c_str());
   } else if (options.flag("--for-model")) {

@@ -226,6 +226,16 @@ std::string items_text(const std::string& title, const Evidence& evidence,
   return text;
 }
 
+std::string all_items(const Evidence& evidence, const DiagnosisStyle& style) {
+  const std::string items = items_text("evidence about the call", evidence, style);
+  std::string text = items.empty() ? "" : "\n" + items;
+  for (const KernelEvidence& kernel : evidence.kernels) {
+    text += "\n" + items_text("evidence about " + short_kernel_name(one_line(kernel.name), 60),
+                              kernel.facts, style);
+  }
+  return text;
+}
+
 std::string missing_text(const Evidence& evidence, const DiagnosisStyle& style) {
   const std::vector<NotSeen> all = not_seen(evidence);
   if (all.empty()) return "";
@@ -282,6 +292,10 @@ std::string wrapped(const std::string& text, int width, int indent) {
   return line.empty() ? result : result + margin + line + "\n";
 }
 
+std::string numbers_text(const Evidence& evidence) {
+  return std::string(trim(all_items(evidence, {})));
+}
+
 std::string diagnosis_for_terminal(const Diagnosis& diagnosis, const Evidence& evidence,
                                    const DiagnosisStyle& asked) {
   DiagnosisStyle style = asked;
@@ -292,13 +306,7 @@ std::string diagnosis_for_terminal(const Diagnosis& diagnosis, const Evidence& e
     const std::string blind = blind_text(diagnosis, style);
     return blind.empty() ? text : text + "\n" + blind;
   }
-  text += "\n" + tools_text(diagnosis, style);
-  const std::string items = items_text("evidence about the call", evidence, style);
-  if (!items.empty()) text += "\n" + items;
-  for (const KernelEvidence& kernel : evidence.kernels) {
-    text += "\n" + items_text("evidence about " + short_kernel_name(one_line(kernel.name), 60),
-                              kernel.facts, style);
-  }
+  text += "\n" + tools_text(diagnosis, style) + all_items(evidence, style);
   const std::string missing = missing_text(evidence, style);
   return missing.empty() ? text : text + "\n" + missing;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/evidence/evidence.h"
 #include "core/finding/finding.h"
@@ -20,6 +21,17 @@ struct DiagnosisStyle {
 // '?'.
 std::string diagnosis_for_terminal(const Diagnosis& diagnosis, const Evidence& evidence,
                                    const DiagnosisStyle& style);
+
+// The same as a page for a browser, which needs nothing else. `basis`: what it rests on.
+struct DiagnosedSubject {
+  std::string name, basis;
+  std::vector<std::string> notes;
+};
+std::string diagnosis_html(const DiagnosedSubject& subject, const Diagnosis& diagnosis,
+                           const Evidence& evidence);
+
+// Every number of the evidence and of its kernels, with unit and source, a line each.
+std::string numbers_text(const Evidence& evidence);
 
 // The evidence behind a level: "hardware counters", "machine code", "timing".
 std::string level_words(Level level);

@@ -98,6 +98,21 @@ TEST(Terminal, AllTellsWhatBecameOfEachToolAndWhatIsMissing) {
   EXPECT_TRUE(contains(text, "timing.median  2000 us")) << text;
 }
 
+// Its text is data for the page's script, never markup.
+TEST(DiagnosisPage, HoldsFindingsNumbersAndWhatIsMissingAndNoMarkupOfOthers) {
+  Diagnosis diagnosis = sample();
+  diagnosis.findings[0].cause = "</script><script>alert(1)</script>";
+  const std::string page =
+      diagnosis_html({"report <b>", "based on a test", {"a note"}}, diagnosis, evidence());
+  for (const char* text : {"uncoalesced-access", "small-grid", "based on a test", "a note",
+                           "timing.median", "use --set full", "not observed: smsp__x"}) {
+    EXPECT_TRUE(contains(page, text)) << text;
+  }
+  EXPECT_TRUE(contains(page, "report &lt;b>")) << page.substr(0, 600);
+  EXPECT_FALSE(contains(page, "<script>alert"));
+  EXPECT_FALSE(contains(page, "report <b>\"")) << "in JSON, too, < is escaped";
+}
+
 TEST(Terminal, ForeignBytesDoNoHarm) {
   Diagnosis d = sample();
   d.findings[0].kernel = "evil\x1b[2Jkernel";

@@ -7,11 +7,13 @@
 #include "embedded/page_charts_js.h"
 #include "embedded/page_css.h"
 #include "embedded/page_detail_js.h"
+#include "embedded/page_diagnosis_js.h"
 #include "embedded/page_diff_js.h"
 #include "embedded/page_report_js.h"
 #include "embedded/page_run_js.h"
 #include "embedded/page_table_js.h"
 #include "embedded/page_tree_js.h"
+#include "report/diagnosis.h"
 #include "report/page.h"
 #include "report/view.h"
 
@@ -35,6 +37,21 @@ Json whole_run(const RunView& view, const Story& story) {
     data["candidates"][std::to_string(each.known.id)] = std::move(one);
   }
   return data;
+}
+
+// `plain`: for a browser without scripts.
+std::string standing_page(const std::string& title, const std::string& plain, const Json& data,
+                          std::string_view script) {
+  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+         "<meta name=\"color-scheme\" content=\"light dark\">"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+         "'unsafe-inline'; script-src 'unsafe-inline'\">"
+         "<title>" +
+         escape(title) + " &middot; KernelPro</title><style>" + std::string(page_style()) +
+         "</style></head>\n<body><div id=\"page\"></div><noscript><pre>" + escape(plain) +
+         "</pre></noscript>\n<script type=\"application/json\" id=\"data\">" + json_for_html(data) +
+         "</script>\n<script>" + page_drawing() + std::string(script) + "</script></body></html>\n";
 }
 
 }  // namespace
@@ -68,18 +85,18 @@ std::string_view page_style() { return embedded::page_css; }
 
 std::string render_html(const RunView& view) {
   const Story story = tell(view);
-  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-         "<meta name=\"color-scheme\" content=\"light dark\">"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-         "'unsafe-inline'; script-src 'unsafe-inline'\">"
-         "<title>" +
-         escape(view.header.task.name) + " &middot; KernelPro</title><style>" +
-         std::string(page_style()) +
-         "</style></head>\n<body><div id=\"page\"></div><noscript><pre>" +
-         escape(render_text(view)) + "</pre></noscript>\n<script type=\"application/json\" " +
-         "id=\"data\">" + json_for_html(whole_run(view, story)) + "</script>\n<script>" +
-         page_drawing() + std::string(embedded::page_report_js) + "</script></body></html>\n";
+  return standing_page(view.header.task.name, render_text(view), whole_run(view, story),
+                       embedded::page_report_js);
+}
+
+std::string diagnosis_html(const DiagnosedSubject& subject, const Diagnosis& diagnosis,
+                           const Evidence& evidence) {
+  const Json data = {{"subject", subject.name},
+                     {"basis", subject.basis},
+                     {"notes", subject.notes},
+                     {"diagnosis", page_diagnosis(diagnosis, evidence)}};
+  return standing_page(subject.name, diagnosis_for_terminal(diagnosis, evidence, {}), data,
+                       embedded::page_diagnosis_js);
 }
 
 }  // namespace kernelpro

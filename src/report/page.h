@@ -19,6 +19,8 @@ Json page_head(const RunView& view, const Story& story);
 Json page_rows(const RunView& view, const Story& story, std::int64_t after);
 // All that is known about one candidate; `parent` may be null. Its evidence may be left out.
 Json page_candidate(const StoredCandidate& candidate, const StoredCandidate* parent);
+// A diagnosis alone, with every number of its evidence: as a candidate's, without a source.
+Json page_diagnosis(const Diagnosis& diagnosis, const Evidence& evidence);
 // Adds the request to the writer and its answer, or the questions to models that led to it.
 void put_writing(const Writing& writing, Json* candidate);
 Json page_call(const ModelCall& call);

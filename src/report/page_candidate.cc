@@ -4,6 +4,7 @@
 #include "core/plan/kernel_name.h"
 #include "report/diagnosis.h"
 #include "report/moves.h"
+#include "report/not_seen.h"
 #include "report/page.h"
 #include "report/pareto.h"
 #include "write/calls.h"
@@ -152,6 +153,16 @@ Json page_candidate(const StoredCandidate& candidate, const StoredCandidate* par
   put_diagnosis(known.diagnosis, &json);
   if (parent == nullptr) return json;
   if (const auto change = change_of(candidate, *parent)) put_change(*change, &json);
+  return json;
+}
+
+Json page_diagnosis(const Diagnosis& diagnosis, const Evidence& evidence) {
+  Json json = {{"summary", diagnosis.summary}, {"missing", Json::array()}};
+  put_diagnosis(diagnosis, &json);
+  for (const NotSeen& each : not_seen(evidence)) {
+    json["missing"].push_back({join_text(each.names, ", "), each.reason, each.next});
+  }
+  json["numbers"] = numbers_text(evidence);
   return json;
 }
 

@@ -436,8 +436,7 @@ std::string Loop::exhausted() const {
     return "the best kernel is at " + ceiling_share(reached) +
            " of the ceiling, and nothing is left to try";
   }
-  const std::string all =
-      "all that the " + std::string(row_.name) + " would change has been tried";
+  const std::string all = "all that the " + std::string(row_.name) + " would change has been tried";
   if (!row_.needs_knobs) return all;
   return all + "; more values of the knobs, or a model (--model), would go on";
 }

@@ -268,6 +268,7 @@ Result<NcuImport> import_table(NcuTable table, const NcuSettings& settings) {
   if (!import.device.name.empty()) e.texts["device"] = import.device.name;
   note_missing_counters(&e);
   add_notes(table, converter, settings, &import);
+  import.programs = table.programs;
   return import;
 }
 
@@ -320,7 +321,7 @@ Result<NcuImport> import_ncu_details(std::string_view text, const NcuSettings& s
     import.notes.push_back("Not understood, having no counter of ours: " +
                            some_of({details.unknown.begin(), details.unknown.end()}) + ".");
   }
-  import.programs = std::move(details.programs);
+  import.programs.insert(import.programs.begin(), details.programs.begin(), details.programs.end());
   return import;
 }
 
@@ -398,7 +399,10 @@ Result<NcuImport> import_ncu_report(const std::string& path, const NcuSettings& 
   KP_ASSIGN(NcuImport import, import_ncu_csv(exit.output, settings));
   add_source_page(ncu, path, settings, &import);
   if (const auto session = print_page(ncu, path, {"session"}); session && session->ok()) {
-    import.programs = paths_in(session->output);
+    // The page names ncu itself, too, as the head of the command line.
+    std::vector<std::string> paths = paths_in(session->output);
+    std::erase_if(paths, [&](const std::string& each) { return basename(each) == basename(ncu); });
+    import.programs.insert(import.programs.begin(), paths.begin(), paths.end());
   }
   return import;
 }

@@ -15,7 +15,8 @@ namespace {
 // Columns by name; -1 = absent.
 struct Header {
   std::vector<std::string> names;
-  int id = -1, process = -1, kernel = -1, block = -1, grid = -1, device = -1, capability = -1;
+  int id = -1, process = -1, program = -1, kernel = -1, block = -1, grid = -1, device = -1,
+      capability = -1;
   int section = -1, metric = -1, unit = -1, value = -1;
   std::vector<std::pair<int, std::string>> wide;  // wanted metric columns of the raw page
   int metric_columns = 0, last_column = 0;
@@ -46,6 +47,7 @@ std::optional<Header> read_header(const std::vector<std::string>& fields, bool q
   h.names = fields;
   const std::pair<const char*, int*> known[] = {{"ID", &h.id},
                                                 {"Process ID", &h.process},
+                                                {"Process Name", &h.program},
                                                 {"Kernel Name", &h.kernel},
                                                 {"Block Size", &h.block},
                                                 {"Grid Size", &h.grid},
@@ -88,10 +90,17 @@ struct Reader {
   void take(const std::vector<std::string>& fields);
   void take_long(const std::vector<std::string>& fields);
   void take_wide(const std::vector<std::string>& fields);
-  NcuLaunch begin(const std::vector<std::string>& fields) const;
+  NcuLaunch begin(const std::vector<std::string>& fields);
 };
 
-NcuLaunch Reader::begin(const std::vector<std::string>& fields) const {
+NcuLaunch Reader::begin(const std::vector<std::string>& fields) {
+  constexpr std::size_t kMostPrograms = 4;
+  const std::string program = field(fields, header->program);
+  auto& known = table.programs;
+  if (!program.empty() && known.size() < kMostPrograms &&
+      std::find(known.begin(), known.end(), program) == known.end()) {
+    known.push_back(program);
+  }
   NcuLaunch launch;
   launch.kernel = field(fields, header->kernel);
   launch.device = field(fields, header->device);

@@ -24,9 +24,10 @@ struct NcuLaunch {
 
 struct NcuTable {
   std::vector<NcuLaunch> launches;
-  int broken_rows = 0;            // too few fields: a truncated file
-  bool display_names = false;     // "Duration" instead of gpu__time_duration.sum
-  std::vector<std::string> said;  // ncu's own ==ERROR== and ==WARNING== lines, without the mark
+  std::vector<std::string> programs;  // column "Process Name": names without folders
+  int broken_rows = 0;                // too few fields: a truncated file
+  bool display_names = false;         // "Duration" instead of gpu__time_duration.sum
+  std::vector<std::string> said;      // ncu's own ==ERROR== and ==WARNING== lines, without the mark
 };
 
 // Total: any text gives a table. `wanted` filters by metric name: a report has hundreds of metrics

@@ -257,8 +257,9 @@ TEST_F(NcuProgram, ReportsAreExported) {
   ASSERT_TRUE(write_file(join(dir.path(), "source"), source));
   ASSERT_TRUE(write_file(program, "a program"));
   ASSERT_TRUE(write_file(join(dir.path(), "session"), "Launch Settings\n  Executable   " + program +
-                                                          "\n  Folder  " + dir.path() +
-                                                          "\n  Arguments  /gone\n"));
+                                                          "\n  Command line  " +
+                                                          join(home, "bin/ncu") + "\n  Folder  " +
+                                                          dir.path() + "\n  Arguments  /gone\n"));
   put_program(join(home, "bin/ncu"),
               "cd " + dir.path() + "\necho \"$@\" >> arguments\nexec cat \"$4\"\n");
   const auto got = import_ncu_report(join(dir.path(), "x.ncu-rep"), {});
@@ -271,7 +272,7 @@ TEST_F(NcuProgram, ReportsAreExported) {
   ASSERT_EQ(got->samples.kernels.size(), 1u);
   EXPECT_EQ(got->samples.kernels[0].function, "_Z5scalePf");
   EXPECT_TRUE(contains(got->sass, "EXIT"));
-  EXPECT_EQ(got->programs, std::vector<std::string>{program});
+  EXPECT_EQ(got->programs, (std::vector<std::string>{program, "app"}));
 }
 
 TEST_F(NcuProgram, AReportWithoutSourceCountersSaysSo) {

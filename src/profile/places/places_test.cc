@@ -144,23 +144,37 @@ TEST(Places, SamplesThatDoNotFitTheCodeAreNotUsed) {
   }
 }
 
-// What waits for a group of asynchronous copies waits by its opcode, not by its control word.
-TEST(Places, WaitsForCopiesFitTheCode) {
+// Samples of these waits lie behind the instruction that waits, as ncu's do, and an H200's.
+TEST(Places, SomeWaitsAreCountedAtTheNextInstruction) {
   SassFunction f;
   f.name = "ring";
-  for (const char* text : {"LDGSTS.E.BYPASS.128 [R2], desc[UR4][R4.64]", "LDGDEPBAR",
-                           "DEPBAR.LE SB0, 0x0", "BAR.SYNC.DEFER_BLOCKING 0x0"}) {
+  const auto append = [&](const std::string& root, Op op) {
     SassInstruction i;
     i.address = 16 * f.code.size();
-    i.root = std::string(text).substr(0, std::string(text).find_first_of(". "));
+    i.root = root;
+    i.op = op;
     i.control.known = true;
     f.code.push_back(i);
-  }
+    return static_cast<int>(f.code.size()) - 1;
+  };
+  append("LDGSTS", Op::kAsyncCopy);
+  const int commit = append("LDGDEPBAR", Op::kOther), wait = append("DEPBAR", Op::kOther);
+  const int barrier = append("BAR", Op::kBarrier), read = append("LDS", Op::kSharedLoad);
+  const int fence = append("MEMBAR", Op::kFence);
+  append("ERRBAR", Op::kOther);
+  const int after = append("CCTL", Op::kOther);
   KernelSamples samples;
   samples.function = f.name;
-  add_samples(f, find_root(f, "DEPBAR"), Stall::kLongScoreboard, 900, 900, &samples);
+  add_samples(f, barrier, Stall::kLongScoreboard, 900, 900, &samples);
   EXPECT_EQ(places_fit(f, samples), 1);
-  add_samples(f, find_root(f, "LDGDEPBAR"), Stall::kLongScoreboard, 900, 900, &samples);
+  add_samples(f, read, Stall::kBarrier, 500, 500, &samples);
+  add_samples(f, after, Stall::kMembar, 300, 300, &samples);
+  const Places places = sampled_places(f, samples, {});
+  ASSERT_EQ(places.places.size(), 3u);
+  EXPECT_EQ(places.places[0].at.offset, 16 * wait);
+  EXPECT_EQ(places.places[1].at.offset, 16 * barrier);
+  EXPECT_EQ(places.places[2].at.offset, 16 * fence);
+  add_samples(f, commit, Stall::kLongScoreboard, 900, 900, &samples);
   EXPECT_EQ(places_fit(f, samples), 0.5);
 }
 

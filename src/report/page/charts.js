@@ -209,9 +209,18 @@
   };
 
   // Parts that add up to a whole, as a bar with its list.
+  // Parts of less than half a per cent are one together.
+  KP.partsShown = function (parts, whole) {
+    var shown = parts.filter(function (part) { return part.us >= 0.005 * whole; });
+    var rest = parts.filter(function (part) { return part.us > 0 && part.us < 0.005 * whole; });
+    if (rest.length < 2) return shown.concat(rest);
+    var us = rest.reduce(function (sum, part) { return sum + part.us; }, 0);
+    var names = rest.map(function (part) { return part.words + ": " + KP.us(part.us); });
+    return shown.concat([{kind: "unknown", us: us, how: names.join("\n"), level: rest[0].level, words: KP.count(rest.length, "smaller part")}]);
+  };
   KP.accountBar = function (parts, whole) {
     var left = 0;
-    var shown = parts.filter(function (part) { return part.us > 0; });
+    var shown = KP.partsShown(parts, whole);
     var bar = KP.svg("svg", {"class": "account-bar", viewBox: "0 0 1000 18", preserveAspectRatio: "none",
                              role: "img", "aria-label": "where the time goes"});
     shown.forEach(function (part, i) {

@@ -127,6 +127,23 @@
     })), KP.el("p", {"class": "quiet"}, "Largest error: " + KP.percent(detail.max_error) + " of the tolerance.")];
   }
 
+  function tools(detail) {
+    if (!detail.tools || !detail.tools.length) return null;
+    return folded("What each tool did", false, KP.table("plain", ["tool", "state", "why"], detail.tools));
+  }
+
+  // Where the time goes and what was found: all that a diagnosis without a run has.
+  KP.diagnosisView = function (detail) {
+    return [
+      detail.summary ? KP.el("p", null, detail.summary) : null,
+      part("Where the time goes", accounts(detail.account)),
+      part("Findings", KP.findings(detail)),
+      part("Not known", (detail.missing || []).length ? KP.table("plain", ["what", "why", "what to do"], detail.missing) : null),
+      tools(detail),
+      detail.numbers ? folded("Every number", false, KP.el("pre", {tabindex: "0"}, detail.numbers)) : null,
+    ];
+  };
+
   // link(id): an anchor to a candidate. parent: its detail, or null.
   KP.detailView = function (run, row, detail, parent, link) {
     var children = run.all().filter(function (each) { return each.parent === row.id; });
@@ -158,7 +175,7 @@
                             KP.el("pre", {"class": "source", tabindex: "0"}, detail.source)), KP.copyButton("the source", detail.source)),
       part("Prompt and reply", writing(detail).filter(Boolean)),
       part("Timings", timings(detail)),
-      detail.tools && detail.tools.length ? folded("What each tool did", false, KP.table("plain", ["tool", "state", "why"], detail.tools)) : null,
+      tools(detail),
     ];
   };
 })();

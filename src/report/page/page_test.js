@@ -25,6 +25,12 @@ assert.strictEqual(KP.speedClass(1, 4), "s1");
 assert.strictEqual(KP.speedClass(2, 4), "s3");
 assert.strictEqual(KP.speedClass(4, 4), "s5");
 
+// An account's small parts are shown as one, and none is lost.
+const parts = [100, 60, 0.2, 0.1, 0].map((us, i) => ({us, kind: "wait", words: "part " + i, how: "", level: "timing"}));
+assert.deepStrictEqual(KP.partsShown(parts, 160.3).map((part) => part.us), [100, 60, 0.2 + 0.1]);
+assert.strictEqual(KP.partsShown(parts, 160.3)[2].words, "2 smaller parts");
+assert.strictEqual(KP.partsShown(parts.slice(0, 3), 160.2).length, 3);
+
 // Differences: any two texts are rebuilt from theirs, with as few edits as there can be.
 function rebuilt(lines, not) { return lines.filter((l) => l.kind !== not).map((l) => l.text).join("\n"); }
 function longestCommon(a, b) {

@@ -296,7 +296,8 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
                 "give the file that the profiled program was made of");
   }
   place_kernels(functions, folders, gathered);
-  if (failed) {
+  const bool lacks = !std::all_of(e.kernels.begin(), e.kernels.end(), has_code);
+  if (failed && lacks) {
     e.note_missing({Family::kSass, failed->message, failed->next});
     gathered->notes.push_back((count == 0 ? "The diagnosis is without machine code: "
                                           : "Part of the machine code was not read: ") +

@@ -73,8 +73,10 @@ std::optional<Finding> costliest_places(const Facts& facts) {
   if (!account->regions.empty() && account->part(PartKind::kIssue) > kIssues * together) {
     tell_regions(*account, &finding);
   }
-  // Without the task, a unit near what good kernels take from it stands for a ceiling that is near.
-  if (!roof.known() && facts.model().counted() && facts.model().demand() >= kBusy) {
+  // Without the task, a unit near what good kernels take from it stands for a ceiling that is near;
+  // without counters, too, nothing tells what of the time can go.
+  const bool near = facts.model().counted() && facts.model().demand() >= kBusy;
+  if (!roof.known() && (near || !facts.model().counted())) {
     finding.likely_speedup = std::min(finding.likely_speedup, kRemark);
   }
   return finding;

@@ -11,6 +11,18 @@ namespace {
 constexpr double kLeastShare = 0.04;
 // A program that runs once may wait at its end.
 constexpr double kMostOnce = 2;
+// Of the time of late launches: a host that does not wait runs ahead and hides them.
+constexpr double kHidden = 0.4;
+
+// Copies that the host waits for.
+FindingSites blocking_copies(const Facts& facts) {
+  FindingSites sites = site_of(facts, {SiteKind::kCopy});
+  std::erase_if(sites, [](const FindingSite& site) {
+    const std::string& text = site.line.text;
+    return !contains(text, "emcpy") || contains(text, "Async") || contains(text, "DeviceToDevice");
+  });
+  return sites;
+}
 
 std::optional<Finding> host_syncs(const Facts& facts) {
   const double span = facts("trace.span");
@@ -42,11 +54,11 @@ std::optional<Finding> host_syncs(const Facts& facts) {
        "Where the host reads a single value to decide (.item(), .cpu(), a copied flag), decide on "
        "the device.",
        "the number of launches depends on it"}};
-  finding.likely_speedup = speedup_without(idle_us / span);
-  // Without the waits the host runs ahead of the GPU, which hides late launches.
   const double late_us = facts.maybe("trace.gaps_launch").value_or(0);
+  finding.likely_speedup = speedup_without((idle_us + kHidden * late_us) / span);
   finding.upper_speedup = speedup_without((idle_us + late_us) / span);
-  finding.sites = site_of(facts, {SiteKind::kSync});
+  if (syncs < 0.5) finding.sites = blocking_copies(facts);
+  if (finding.sites.empty()) finding.sites = site_of(facts, {SiteKind::kSync});
   return finding;
 }
 

@@ -13,8 +13,8 @@ constexpr double kInline = 18;
 constexpr double kCall = 75;  // 64 bits
 constexpr double kLeastShare = 0.12;
 constexpr double kLeastGain = 1.05;
-constexpr double kGone = 0.9;  // of the time of the lines that divide, by samples ...
-constexpr double kSlack = 2;   // ... and what goes with it: registers, and code around them
+constexpr double kGone = 0.75;  // of the time of the lines that divide, by samples: something stays
+constexpr double kSlack = 2;    // what goes with it at most: registers, and code around them
 
 std::optional<Finding> integer_division(const Facts& facts) {
   const double instructions = facts("sass.hot.instructions");

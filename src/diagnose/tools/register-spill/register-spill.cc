@@ -17,6 +17,7 @@ constexpr double kL2Slots = 16;
 constexpr double kSelected = 0.5;    // of the lanes masked off by branches, in logarithms
 constexpr double kLeastPart = 0.05;  // of the sectors that L1 looks up
 constexpr double kLeastGain = 1.05;
+constexpr double kGone = 0.95;  // of what samples show
 
 struct Local {
   double hot = 0;           // local accesses in the hot loops
@@ -88,6 +89,23 @@ void estimate_from_counters(const Facts& facts, const Local& local, double part,
   set_gain(facts, effect, finding);
 }
 
+bool is_local(std::string_view instruction) {
+  return instruction.find("LDL") != std::string_view::npos ||
+         instruction.find("STL") != std::string_view::npos;
+}
+
+// By samples: waits for local memory and its queue, as large a part of the waits for warps that
+// come late to a barrier, and issuing. 0: not sampled.
+double time_of_local(const Facts& facts, const Local& local) {
+  const KernelAccount* account = facts.account();
+  const double waits = exposed_by(facts, is_local);
+  if (account == nullptr || waits <= 0) return 0;
+  const double barrier = exposed(facts, {Stall::kBarrier}).value_or(0);
+  const double others = std::max(waits, 1 - account->issuing - barrier);
+  const double issued = account->issuing * std::min(1.0, local.hot / local.instructions);
+  return kGone * std::min(kGone, waits + barrier * waits / others + issued);
+}
+
 void describe_spill(const Facts& facts, double spills, const std::string& run, Finding* finding) {
   const auto registers = facts.maybe("launch__registers_per_thread");
   finding->cause = number(spills) + " B of registers are spilled per thread" +
@@ -157,6 +175,9 @@ std::optional<Finding> register_spill(const Facts& facts) {
     finding.metrics.emplace_back("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum");
     finding.metrics.emplace_back("l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum");
     estimate_from_counters(facts, local, *part, &finding);
+    const double sampled = speedup_without(time_of_local(facts, local));
+    finding.likely_speedup = std::max(finding.likely_speedup, sampled);
+    finding.upper_speedup = std::max(finding.upper_speedup, sampled);
     if (finding.likely_speedup < kLeastGain) return std::nullopt;
   } else {
     estimate_from_code(facts, local, &finding);
