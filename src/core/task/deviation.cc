@@ -22,8 +22,9 @@ struct Errors {
   double worst = 0, relative_worst = 0;
 };
 
-KERNELPRO_WIDE Errors errors_of(const double* other, const Expected& expected, std::int64_t begin,
-                                std::int64_t end) {
+template <class Real>
+KERNELPRO_WIDE_PART Errors errors_within(const Real* other, const Expected& expected,
+                                         std::int64_t begin, std::int64_t end) {
   const double* values = expected.values.data();
   const double rms = expected.rms, scale = expected.scale;
   double errors = 0, sizes = 0, products = 0, relative = 0, changed = 0, lost = 0, count = 0;
@@ -50,6 +51,15 @@ KERNELPRO_WIDE Errors errors_of(const double* other, const Expected& expected, s
   return {errors, sizes, products, relative, changed, lost, count, worst, relative_worst};
 }
 
+KERNELPRO_WIDE Errors errors_of(const double* other, const Expected& expected, std::int64_t begin,
+                                std::int64_t end) {
+  return errors_within(other, expected, begin, end);
+}
+KERNELPRO_WIDE Errors errors_of(const float* other, const Expected& expected, std::int64_t begin,
+                                std::int64_t end) {
+  return errors_within(other, expected, begin, end);
+}
+
 void add(const Errors& part, Errors* all) {
   all->errors += part.errors;
   all->sizes += part.sizes;
@@ -74,26 +84,75 @@ Deviation summary(const Errors& all) {
   return found;
 }
 
-// The root mean square of the groups' mean errors.
-double mean_errors(const std::vector<double>& other, const Expected& expected, double common,
-                   const MeanAxis& axis) {
-  std::vector<double> sums(static_cast<std::size_t>(axis.groups()));
-  std::int64_t i = 0;
-  for (std::int64_t o = 0; o < axis.outer; ++o) {
-    for (std::int64_t k = 0; k < axis.length; ++k) {
-      for (std::int64_t n = 0; n < axis.inner; ++n, ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        const double value = expected.values[at];
-        const double error = other[at] - value - common * value;
-        if (!(std::fabs(error) <= kLargest)) continue;
-        sums[static_cast<std::size_t>(axis.across ? k : o * axis.inner + n)] += error;
-      }
+template <class Real>
+KERNELPRO_WIDE_PART double counted_error(Real other, double value, double common) {
+  const double error = static_cast<double>(other) - value - common * value;
+  return std::fabs(error) <= kLargest ? error : 0;
+}
+
+// Adds the errors of rows [begin, end), as many elements as `inner` each, to their groups' sums.
+template <class Real>
+KERNELPRO_WIDE_PART void add_rows(const Real* other, const double* values, double common,
+                                  const MeanAxis& axis, std::int64_t begin, std::int64_t end,
+                                  double* sums) {
+  const std::int64_t inner = axis.inner;
+  std::int64_t o = begin / axis.length, k = begin % axis.length;
+  for (std::int64_t row = begin; row < end; ++row) {
+    const Real* from = other + row * inner;
+    const double* wanted = values + row * inner;
+    if (axis.across) {
+      double one = 0;
+#pragma omp simd reduction(+ : one)
+      for (std::int64_t n = 0; n < inner; ++n) one += counted_error(from[n], wanted[n], common);
+      sums[k] += one;
+    } else {
+      double* to = sums + o * inner;
+#pragma omp simd
+      for (std::int64_t n = 0; n < inner; ++n) to[n] += counted_error(from[n], wanted[n], common);
     }
+    if (++k == axis.length) k = 0, ++o;
   }
+}
+KERNELPRO_WIDE void add_errors(const double* other, const double* values, double common,
+                               const MeanAxis& axis, std::int64_t begin, std::int64_t end,
+                               double* sums) {
+  add_rows(other, values, common, axis, begin, end, sums);
+}
+KERNELPRO_WIDE void add_errors(const float* other, const double* values, double common,
+                               const MeanAxis& axis, std::int64_t begin, std::int64_t end,
+                               double* sums) {
+  add_rows(other, values, common, axis, begin, end, sums);
+}
+
+// The same groups with rows that are as long as can be: along the last axis, each row is a group.
+MeanAxis in_long_rows(const MeanAxis& axis) {
+  if (axis.inner > 1) return axis;
+  if (axis.across) return {1, axis.outer, axis.length, false};
+  return {1, axis.outer, axis.length, true};
+}
+
+// The root mean square of the groups' mean errors.
+template <class Real>
+double mean_errors(const Real* other, const Expected& expected, double common,
+                   const MeanAxis& wanted) {
+  constexpr std::int64_t kMostSums = 1 << 22;  // of all threads: each has its own
+  const MeanAxis axis = in_long_rows(wanted);
+  const std::int64_t rows = axis.outer * axis.length, groups = axis.groups();
+  const std::int64_t threads = std::clamp<std::int64_t>(kMostSums / groups, 1, kMostParts);
+  const std::int64_t least = std::max({std::int64_t{1}, kPerThread / axis.inner, rows / threads});
+  std::vector<std::vector<double>> parts(kMostParts);
+  in_parts(rows, least, [&](std::int64_t begin, std::int64_t end, int part) {
+    std::vector<double>& sums = parts[static_cast<std::size_t>(part)];
+    sums.resize(static_cast<std::size_t>(groups));
+    add_errors(other, expected.values.data(), common, axis, begin, end, sums.data());
+  });
   double squares = 0;
-  for (const double sum : sums) squares += sum * sum;
-  return std::sqrt(squares / static_cast<double>(sums.size())) /
-         static_cast<double>(axis.averaged());
+  for (std::size_t group = 0; group < static_cast<std::size_t>(groups); ++group) {
+    double sum = 0;
+    for (const std::vector<double>& part : parts) sum += part.empty() ? 0 : part[group];
+    squares += sum * sum;
+  }
+  return std::sqrt(squares / static_cast<double>(groups)) / static_cast<double>(axis.averaged());
 }
 
 // The value of a half type's bits, and the next one above in size.
@@ -121,6 +180,25 @@ double nearest_before_rounding(DType dtype, unsigned short bits, double wanted) 
   return sign * std::clamp(sign * wanted, least, most);
 }
 
+template <class Real>
+Deviation deviation_of(const Real* other, std::size_t size, const Expected& expected,
+                       const std::vector<std::int64_t>& shape) {
+  std::vector<Errors> parts(kMostParts);
+  const auto n = static_cast<std::int64_t>(std::min(size, expected.values.size()));
+  in_parts(n, kPerThread, [&](std::int64_t begin, std::int64_t end, int part) {
+    parts[static_cast<std::size_t>(part)] = errors_of(other, expected, begin, end);
+  });
+  Errors all;
+  for (const Errors& part : parts) add(part, &all);
+  Deviation found = summary(all);
+  const double rms = all.count > 0 ? std::sqrt(all.sizes / all.count) : 0;
+  for (const MeanAxis& axis : mean_axes(shape)) {
+    const double mean = rms > 0 ? mean_errors(other, expected, found.common, axis) / rms : 0;
+    found.means.push_back(mean);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<MeanAxis> mean_axes(const std::vector<std::int64_t>& shape) {
@@ -142,34 +220,22 @@ std::vector<MeanAxis> mean_axes(const std::vector<std::int64_t>& shape) {
 
 Deviation deviation(const std::vector<double>& other, const Expected& expected,
                     const std::vector<std::int64_t>& shape) {
-  std::vector<Errors> parts(kMostParts);
-  const auto n = static_cast<std::int64_t>(std::min(other.size(), expected.values.size()));
-  in_parts(n, kPerThread, [&](std::int64_t begin, std::int64_t end, int part) {
-    parts[static_cast<std::size_t>(part)] = errors_of(other.data(), expected, begin, end);
-  });
-  Errors all;
-  for (const Errors& part : parts) add(part, &all);
-  Deviation found = summary(all);
-  const double rms = all.count > 0 ? std::sqrt(all.sizes / all.count) : 0;
-  for (const MeanAxis& axis : mean_axes(shape)) {
-    const double mean = rms > 0 ? mean_errors(other, expected, found.common, axis) / rms : 0;
-    found.means.push_back(mean);
-  }
-  return found;
+  return deviation_of(other.data(), other.size(), expected, shape);
 }
 
 Deviation deviation(const Shaped& output, const void* data, const Expected& expected) {
   const DType dtype = output.tensor->dtype;
   if (!is_floating(dtype)) return {};
-  std::vector<double> values(static_cast<std::size_t>(output.elements));
-  const bool half = dtype != DType::kFp32;
+  const auto n = static_cast<std::size_t>(output.elements);
+  if (dtype == DType::kFp32) {
+    return deviation_of(static_cast<const float*>(data), n, expected, output.shape);
+  }
+  std::vector<double> values(n);
   in_parts(output.elements, kPerThread, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      values[at] = half
-                       ? nearest_before_rounding(dtype, static_cast<const unsigned short*>(data)[i],
-                                                 expected.values[at])
-                       : static_cast<double>(static_cast<const float*>(data)[i]);
+      values[at] = nearest_before_rounding(dtype, static_cast<const unsigned short*>(data)[i],
+                                           expected.values[at]);
     }
   });
   return deviation(values, expected, output.shape);
