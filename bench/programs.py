@@ -3,7 +3,7 @@
 """Whole programs with a planted flaw, diagnosed as a newcomer would: kernelpro diagnose -- PROGRAM.
 
     bench/programs.py [--kernelpro PROGRAM] [--only NAME]... [--jobs N] [--keep DIR]
-                      [--no-counters | --ncu] [--times DIR] [--from DIR [--again]] [SET...]
+                      [--no-counters | --ncu --times DIR] [--from DIR [--again]] [SET...]
     bench/programs.py --list [SET...]
 
 SET: a folder of cases (bench/programs/README.md); by default all of bench/programs. Compiles
@@ -281,6 +281,8 @@ def main():
     parser.add_argument("--times")
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
+    if arguments.ncu and not arguments.times:
+        parser.error("--ncu reads reports beside the programs' runs; next: give their --times")
     sets = arguments.sets or sorted(glob.glob(os.path.join(HERE, "programs", "*", "")))
     cases = read_sets(sets, arguments.only)
     if not cases:
@@ -303,31 +305,36 @@ def main():
     with tempfile.TemporaryDirectory() as bin_folder:
         compile_all(cases, bin_folder, arguments.jobs)
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as readers:
-            for case, said in [run(case, bin_folder, arguments, readers) for case in cases]:
-                said = said.result() if isinstance(said, concurrent.futures.Future) else said
-                if arguments.keep:
-                    with open(os.path.join(arguments.keep, case.name + ".json"), "w",
-                              encoding="utf-8") as file:
-                        json.dump({"us": case.us, "problem": case.problem, "said": said}, file)
-                read_said(case, said)
+            for reading in [run(case, bin_folder, arguments, readers) for case in cases]:
+                if reading:
+                    reading.result()
     report(cases)
 
 
+def take(case, said, keep):
+    if keep:
+        with open(os.path.join(keep, case.name + ".json"), "w", encoding="utf-8") as file:
+            json.dump({"us": case.us, "problem": case.problem, "said": said}, file)
+    read_said(case, said)
+
+
 def run(case, bin_folder, arguments, readers):
-    """The case and what diagnose says, or will say: reading a report needs no GPU."""
+    """Runs a case, and has what diagnose says taken; reading a report needs no GPU."""
     if arguments.times and not case.problem:
         with open(os.path.join(arguments.times, case.name + ".json"), encoding="utf-8") as file:
             stored = json.load(file)
         case.us, case.problem = stored["us"], stored["problem"]
     elif not case.problem:
         run_alone(case, bin_folder)
-    if case.problem:
-        return case, {}
-    if not arguments.ncu:
+    said = {}
+    if not case.problem and not arguments.ncu:
         options = ["--no-counters"] if arguments.no_counters else []
-        return case, diagnose(case, bin_folder, arguments.kernelpro, options)
+        said = diagnose(case, bin_folder, arguments.kernelpro, options)
+    if case.problem or not arguments.ncu:
+        return take(case, said, arguments.keep)
     profiled(case, bin_folder)
-    return case, readers.submit(diagnose_report, case, bin_folder, arguments.kernelpro)
+    return readers.submit(lambda: take(case, diagnose_report(case, bin_folder, arguments.kernelpro),
+                                       arguments.keep))
 
 
 def read_said(case, said):

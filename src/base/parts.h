@@ -24,14 +24,13 @@ namespace kernelpro {
 constexpr int kMostParts = 64;
 
 // Runs `work(begin, end, part)` over [0, n) on as many threads as there are processors, each with
-// at least `least` elements; begins are multiples of 64, `part` is below kMostParts.
+// at least `least` elements; begins are multiples of `unit`, `part` is below kMostParts.
 template <class Work>
-void in_parts(std::int64_t n, std::int64_t least, const Work& work) {
-  constexpr std::int64_t kUnit = 64;
+void in_parts(std::int64_t n, std::int64_t least, const Work& work, std::int64_t unit = 64) {
   const std::int64_t threads = std::max(1u, std::thread::hardware_concurrency());
   const auto parts = static_cast<int>(
       std::clamp<std::int64_t>(n / least, 1, std::min<std::int64_t>(threads, kMostParts)));
-  const auto bound = [&](int part) { return part == parts ? n : n / kUnit * part / parts * kUnit; };
+  const auto bound = [&](int part) { return part == parts ? n : n / unit * part / parts * unit; };
   std::vector<std::thread> others;
   for (int part = 1; part < parts; ++part) {
     others.emplace_back([&work, bound, part] { work(bound(part), bound(part + 1), part); });

@@ -22,11 +22,11 @@ struct DiagnosisStyle {
 std::string diagnosis_for_terminal(const Diagnosis& diagnosis, const Evidence& evidence,
                                    const DiagnosisStyle& style);
 
-// The same as a page for a browser, which needs nothing else. `basis`: what it rests on.
 struct DiagnosedSubject {
-  std::string name, basis;
+  std::string name, basis;  // "gemm.ncu-rep", "based on hardware counters of Nsight Compute"
   std::vector<std::string> notes;
 };
+// The diagnosis as a page for a browser, which needs no other file.
 std::string diagnosis_html(const DiagnosedSubject& subject, const Diagnosis& diagnosis,
                            const Evidence& evidence);
 

@@ -95,8 +95,10 @@ std::string diagnosis_html(const DiagnosedSubject& subject, const Diagnosis& dia
                      {"basis", subject.basis},
                      {"notes", subject.notes},
                      {"diagnosis", page_diagnosis(diagnosis, evidence)}};
-  return standing_page(subject.name, diagnosis_for_terminal(diagnosis, evidence, {}), data,
-                       embedded::page_diagnosis_js);
+  const std::string plain = subject.name + ": " + subject.basis + "\n" +
+                            join_text(subject.notes, "\n") + "\n\n" +
+                            diagnosis_for_terminal(diagnosis, evidence, {});
+  return standing_page(subject.name, plain, data, embedded::page_diagnosis_js);
 }
 
 }  // namespace kernelpro

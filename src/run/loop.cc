@@ -27,7 +27,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kAtCeiling = 0.95;  // of the ceiling: what ended the search
+constexpr double kAtCeiling = 0.95;  // of the ceiling: there is no reason to go on
 
 // The candidates of one request. Those that a run begins with, or that an earlier sitting left,
 // also form a round.
@@ -431,14 +431,16 @@ Result<std::string> Loop::search_until_stopped() {
 
 // No proposer has anything to add to any candidate.
 std::string Loop::exhausted() const {
-  const double reached = progress_of(ledger_, *bench_.machine(), nullptr).fraction_of_ceiling;
-  if (reached >= kAtCeiling) {
+  const Standing standing = standing_of(ledger_, *bench_.machine());
+  const double reached = standing.fraction_of_ceiling;
+  if (reached >= kAtCeiling && reached <= kBeyondCeiling && !standing.ceiling_disturbed) {
     return "the best kernel is at " + ceiling_share(reached) +
            " of the ceiling, and nothing is left to try";
   }
-  const std::string all = "all that the " + std::string(row_.name) + " would change has been tried";
+  const std::string all =
+      "the " + std::string(row_.name) + " has tried everything that it would change";
   if (!row_.needs_knobs) return all;
-  return all + "; more values of the knobs, or a model (--model), would go on";
+  return all + "; to go on, give the knobs more values or name a model (--model)";
 }
 
 // Closes the first round once it has all its results.

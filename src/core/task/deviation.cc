@@ -141,17 +141,19 @@ double mean_errors(const Real* other, const Expected& expected, double common,
   const std::int64_t threads = std::clamp<std::int64_t>(kMostSums / groups, 1, kMostParts);
   const std::int64_t least = std::max({std::int64_t{1}, kPerThread / axis.inner, rows / threads});
   std::vector<std::vector<double>> parts(kMostParts);
-  in_parts(rows, least, [&](std::int64_t begin, std::int64_t end, int part) {
+  const auto add_part = [&](std::int64_t begin, std::int64_t end, int part) {
     std::vector<double>& sums = parts[static_cast<std::size_t>(part)];
     sums.resize(static_cast<std::size_t>(groups));
     add_errors(other, expected.values.data(), common, axis, begin, end, sums.data());
-  });
-  double squares = 0;
-  for (std::size_t group = 0; group < static_cast<std::size_t>(groups); ++group) {
-    double sum = 0;
-    for (const std::vector<double>& part : parts) sum += part.empty() ? 0 : part[group];
-    squares += sum * sum;
+  };
+  in_parts(rows, least, add_part, 1);
+  std::vector<double>& all = parts.front();
+  for (std::size_t part = 1; part < parts.size(); ++part) {
+    for (std::size_t group = 0; group < parts[part].size(); ++group)
+      all[group] += parts[part][group];
   }
+  double squares = 0;
+  for (const double sum : all) squares += sum * sum;
   return std::sqrt(squares / static_cast<double>(groups)) / static_cast<double>(axis.averaged());
 }
 

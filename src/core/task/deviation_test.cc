@@ -30,6 +30,45 @@ class Deviations : public ::testing::Test {
   }
   Expected expected() { return make_expected(output(), values_.data(), {}); }
 
+  void expect_means_by_definition(const std::vector<std::int64_t>& shape) {
+    std::size_t n = 1;
+    for (const std::int64_t length : shape) n *= static_cast<std::size_t>(length);
+    std::vector<float> got(n);
+    values_.assign(n, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+      values_[i] = 1 + static_cast<double>(kp::mix64(i) >> 40) * 0x1p-24;
+      got[i] = static_cast<float>(values_[i] + 1e-4 * random_sign(i / 80) + 1e-4 * (i % 80 == 3));
+    }
+    task_.tensors.resize(1);
+    const Shaped output{task_.tensors.data(), shape, static_cast<std::int64_t>(n),
+                        static_cast<std::int64_t>(4 * n)};
+    const Expected expected = make_expected(output, values_.data(), {});
+    const Deviation single = deviation(output, got.data(), expected);
+    const Deviation twice = deviation({got.begin(), got.end()}, expected, shape);
+    const std::vector<MeanAxis> axes = mean_axes(shape);
+    ASSERT_EQ(single.means.size(), axes.size());
+    double rms = 0;
+    for (const double value : values_) rms += value * value / static_cast<double>(n);
+    rms = std::sqrt(rms);
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      const MeanAxis& axis = axes[a];
+      std::vector<double> sums(static_cast<std::size_t>(axis.groups()));
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t inner = static_cast<std::size_t>(axis.inner);
+        const std::size_t length = static_cast<std::size_t>(axis.length);
+        const std::size_t k = i / inner % length;
+        sums[axis.across ? k : i / inner / length * inner + i % inner] +=
+            got[i] - values_[i] - single.common * values_[i];
+      }
+      double squares = 0;
+      for (const double sum : sums) squares += sum * sum;
+      const double mean = std::sqrt(squares / static_cast<double>(sums.size())) /
+                          static_cast<double>(axis.averaged()) / rms;
+      EXPECT_NEAR(single.means[a], mean, 1e-9 * mean + 1e-15) << a;
+      EXPECT_NEAR(twice.means[a], mean, 1e-9 * mean + 1e-15) << a;
+    }
+  }
+
   Task task_;
   std::vector<double> values_;
 };
@@ -63,41 +102,9 @@ TEST_F(Deviations, MeansShowWhatRowsHaveInCommon) {
 
 // On several threads, in rows as long as can be, and from either type: as by the definition.
 TEST_F(Deviations, MeansOfLargeTensorsAreThoseOfTheirGroups) {
-  const std::vector<std::int64_t> shape = {64, 128, 80};
-  const std::size_t n = 64 * 128 * 80;
-  std::vector<float> got(n);
-  values_.assign(n, 0);
-  for (std::size_t i = 0; i < n; ++i) {
-    values_[i] = 1 + static_cast<double>(kp::mix64(i) >> 40) * 0x1p-24;
-    got[i] = static_cast<float>(values_[i] + 1e-4 * random_sign(i / 80) + 1e-4 * (i % 80 == 3));
-  }
-  task_.tensors.resize(1);
-  const Shaped output{task_.tensors.data(), shape, static_cast<std::int64_t>(n),
-                      static_cast<std::int64_t>(4 * n)};
-  const Expected expected = make_expected(output, values_.data(), {});
-  const Deviation single = deviation(output, got.data(), expected);
-  const Deviation twice = deviation({got.begin(), got.end()}, expected, shape);
-  const std::vector<MeanAxis> axes = mean_axes(shape);
-  ASSERT_EQ(single.means.size(), axes.size());
-  double rms = 0;
-  for (const double value : values_) rms += value * value / static_cast<double>(n);
-  rms = std::sqrt(rms);
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    const MeanAxis& axis = axes[a];
-    std::vector<double> sums(static_cast<std::size_t>(axis.groups()));
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t inner = static_cast<std::size_t>(axis.inner);
-      const std::size_t length = static_cast<std::size_t>(axis.length);
-      const std::size_t k = i / inner % length;
-      sums[axis.across ? k : i / inner / length * inner + i % inner] +=
-          got[i] - values_[i] - single.common * values_[i];
-    }
-    double squares = 0;
-    for (const double sum : sums) squares += sum * sum;
-    const double mean = std::sqrt(squares / static_cast<double>(sums.size())) /
-                        static_cast<double>(axis.averaged()) / rms;
-    EXPECT_NEAR(single.means[a], mean, 1e-9 * mean + 1e-15) << a;
-    EXPECT_NEAR(twice.means[a], mean, 1e-9 * mean + 1e-15) << a;
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{64, 128, 80}, {16, 64, 1024}, {640, 1024}}) {
+    expect_means_by_definition(shape);
   }
 }
 

@@ -184,12 +184,13 @@ FindingSites sites_at(const std::vector<SourceLine>& lines, std::size_t most) {
   return sites;
 }
 
-FindingSites site_of(const Facts& facts, std::initializer_list<SiteKind> kinds) {
+FindingSites site_of(const Facts& facts, std::initializer_list<SiteKind> kinds,
+                     bool (*is)(const SourceSite& site)) {
   for (const SiteKind kind : kinds) {
     FindingSites found;
     for (const SourceSite& site : facts.sites()) {
       if (site.kind != kind || found.size() == kMostSitesNamed) continue;
-      found.push_back(named(site));
+      if (is == nullptr || is(site)) found.push_back(named(site));
     }
     if (!found.empty()) return found;
   }

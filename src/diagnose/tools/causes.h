@@ -18,7 +18,8 @@ namespace kernelpro {
 FindingSites line_of(const Facts& facts, std::initializer_list<const char*> metrics);
 
 // "launched at kernel.cu:150": of the first kind that has a site; at most two of it. Empty: none.
-FindingSites site_of(const Facts& facts, std::initializer_list<SiteKind> kinds);
+FindingSites site_of(const Facts& facts, std::initializer_list<SiteKind> kinds,
+                     bool (*is)(const SourceSite& site) = nullptr);
 // Where a kernel of the call is launched: "launched at kernel.cu:150"; at most two.
 FindingSites launches_of(const KernelEvidence& kernel);
 // The array that one of the lines names: "`tile` declared at kernel.cu:40". Empty: none.

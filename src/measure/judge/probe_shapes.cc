@@ -258,9 +258,10 @@ std::vector<kp::ShapeSpec> probe_shapes(const Task& task, const std::vector<Shap
     const std::uint64_t mine = kp::shape_word(word, i);
     spec.shape = shape;
     if (kind == DrawKind::kTiny) spec.factor = t.tensor->dtype == DType::kFp32 ? 0x1p-10f : 0x1p-4f;
-    // Not always the same, so that nobody knows how small it is. So small that exponentials of what
-    // it is multiplied into are one: plain sums of thousands of values just below one lose, at each
-    // step, what these lack (8e-6 of the norm of an attention with factors of 2^-16).
+    // Not always the same, so that nobody knows how small it is. Small enough that exp() of
+    // whatever it is multiplied into is exactly 1: otherwise plain sums of thousands of values just
+    // below one lose at each step the little by which these differ from one (8e-6 of the norm of an
+    // attention whose factor is 2^-16).
     if (kind == DrawKind::kFaint) spec.factor = kp::two_to(-26 - static_cast<int>(mine % 12));
     if (row.few) {
       if (shape == kp::kFew) spec.depth = task.module && square ? 1 : 0;

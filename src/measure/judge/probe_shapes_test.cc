@@ -316,7 +316,7 @@ TEST(ProbeShapes, WhatMayBeAddedToResultsGetsFaint) {
   ASSERT_EQ(specs.size(), 5u);
   EXPECT_EQ(specs[0].shape, kp::kUnchanged);
   EXPECT_LE(specs[2].factor, 0x1p-26f);
-  EXPECT_GE(specs[2].factor, 0x1p-25f);
+  EXPECT_GE(specs[2].factor, 0x1p-37f);
   task.cases.resize(1);
   task.cases[0].shapes = {{8, 4}, {4, 6}, {8, 1, 6}, {3}, {8, 6}};  // a module's
   EXPECT_EQ(named_candidates(DrawKind::kFaint, task), (std::vector<int>{2}));

@@ -32,8 +32,9 @@ struct NcuImport {
   DeviceFacts device;
   // Of the kernels, under the names that ncu printed; from reports with a source page.
   SampleAnswers samples;
-  std::string sass;                   // the kernels' code (profile/import/ncu_source.h)
-  std::vector<std::string> programs;  // paths that the report names, of what was profiled
+  std::string sass;  // the kernels' code (profile/import/ncu_source.h)
+  // What was profiled, as the report names it: paths, or names that may lie beside it.
+  std::vector<std::string> programs;
   int launches = 0;
   std::vector<std::string> notes;  // sentences
 };

@@ -208,8 +208,7 @@
     return svg;
   };
 
-  // Parts that add up to a whole, as a bar with its list.
-  // Parts of less than half a per cent are one together.
+  // Parts below half a per cent are shown together.
   KP.partsShown = function (parts, whole) {
     var shown = parts.filter(function (part) { return part.us >= 0.005 * whole; });
     var rest = parts.filter(function (part) { return part.us > 0 && part.us < 0.005 * whole; });
@@ -218,6 +217,8 @@
     var names = rest.map(function (part) { return part.words + ": " + KP.us(part.us); });
     return shown.concat([{kind: "unknown", us: us, how: names.join("\n"), level: rest[0].level, words: KP.count(rest.length, "smaller part")}]);
   };
+
+  // Parts that add up to a whole, as a bar with its list.
   KP.accountBar = function (parts, whole) {
     var left = 0;
     var shown = KP.partsShown(parts, whole);

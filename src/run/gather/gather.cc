@@ -91,7 +91,9 @@ std::vector<std::string> programs_of(const NcuImport& import, const std::string&
   for (const std::string& path : import.programs) {
     // Beside the report, for one that was moved together with its program.
     for (const std::string& place : {path, join(dirname(report), basename(path))}) {
-      if (exists(place) && !is_dir(place)) programs.push_back(place);
+      const std::string whole = absolute(place);
+      const bool known = std::find(programs.begin(), programs.end(), whole) != programs.end();
+      if (!known && exists(whole) && !is_dir(whole)) programs.push_back(whole);
     }
   }
   return programs;

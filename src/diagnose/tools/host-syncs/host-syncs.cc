@@ -16,12 +16,10 @@ constexpr double kHidden = 0.4;
 
 // Copies that the host waits for.
 FindingSites blocking_copies(const Facts& facts) {
-  FindingSites sites = site_of(facts, {SiteKind::kCopy});
-  std::erase_if(sites, [](const FindingSite& site) {
+  return site_of(facts, {SiteKind::kCopy}, [](const SourceSite& site) {
     const std::string& text = site.line.text;
-    return !contains(text, "emcpy") || contains(text, "Async") || contains(text, "DeviceToDevice");
+    return contains(text, "emcpy") && !contains(text, "Async") && !contains(text, "DeviceToDevice");
   });
-  return sites;
 }
 
 std::optional<Finding> host_syncs(const Facts& facts) {

@@ -17,7 +17,8 @@ constexpr double kL2Slots = 16;
 constexpr double kSelected = 0.5;    // of the lanes masked off by branches, in logarithms
 constexpr double kLeastPart = 0.05;  // of the sectors that L1 looks up
 constexpr double kLeastGain = 1.05;
-constexpr double kGone = 0.95;  // of what samples show
+constexpr double kGone = 0.95;       // of what samples show
+constexpr double kMostShown = 0.95;  // of the kernel's time
 
 struct Local {
   double hot = 0;           // local accesses in the hot loops
@@ -97,13 +98,15 @@ bool is_local(std::string_view instruction) {
 // By samples: waits for local memory and its queue, as large a part of the waits for warps that
 // come late to a barrier, and issuing. 0: not sampled.
 double time_of_local(const Facts& facts, const Local& local) {
+  const Places* places = facts.places();
   const KernelAccount* account = facts.account();
+  if (places == nullptr || places->basis != Places::Basis::kSampled || account == nullptr) return 0;
   const double waits = exposed_by(facts, is_local);
-  if (account == nullptr || waits <= 0) return 0;
+  if (waits <= 0) return 0;
   const double barrier = exposed(facts, {Stall::kBarrier}).value_or(0);
   const double others = std::max(waits, 1 - account->issuing - barrier);
   const double issued = account->issuing * std::min(1.0, local.hot / local.instructions);
-  return kGone * std::min(kGone, waits + barrier * waits / others + issued);
+  return kGone * std::min(kMostShown, waits + barrier * waits / others + issued);
 }
 
 void describe_spill(const Facts& facts, double spills, const std::string& run, Finding* finding) {

@@ -63,8 +63,7 @@ std::optional<Finding> of_memory(const Facts& facts) {
   const Places* places = facts.places();
   const bool sampled = places != nullptr && places->basis == Places::Basis::kSampled;
   double waits = sampled ? exposed_by(facts, is_copy) : of_copies(facts);
-  // The instruction after a wait for copies stalls; without loads there is nothing else to wait
-  // for.
+  // Without loads there is nothing else to wait for.
   if (sampled && facts.maybe("sass.hot.global_loads").value_or(1) <= 0) {
     waits = std::max(waits, exposed(facts, {Stall::kLongScoreboard}).value_or(0));
   }
