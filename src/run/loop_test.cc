@@ -101,8 +101,7 @@ TEST_F(LoopTest, EndsWhenTheSpaceIsExhausted) {
   const auto result = optimize_with(fake_station(fake), task, settings_for(run), observer);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 3);
-  EXPECT_TRUE(contains(result->stopped_by, "tuner has tried everything"))
-      << result->stopped_by;
+  EXPECT_TRUE(contains(result->stopped_by, "tuner has tried everything")) << result->stopped_by;
   // The store says so too: a resume need not ask again, and a report shows it.
   const auto store = Store::open(run, Store::Mode::kRead);
   ASSERT_TRUE(store) << store.error().text();
