@@ -120,7 +120,7 @@ class KernelPro:
                               check=True).stdout
 
     def search(self, text):
-        return [h["path"] for h in json.loads(self.call("search", *text.split(), "-n", "10",
+        return [h["path"] for h in json.loads(self.call("search", *text.split(), "-n", "20",
                                                         "--json", *self.language))]
 
 
@@ -172,7 +172,7 @@ def main():
                 begin = time.monotonic()
                 paths = way.search(question["words"])
                 times.setdefault(name, []).append(1000 * (time.monotonic() - begin))
-                ranks[name, number] = rank_of(paths[:10], question["answers"])
+                ranks[name, number] = rank_of(paths[:20], question["answers"])
 
     columns = list(dict.fromkeys((q["kind"], q["part"]) for q in questions))
     columns.sort(key=lambda column: (column[0], ["dev", "test", "blind", "blind2"].index(column[1])))
@@ -186,7 +186,9 @@ def main():
                     if (q["kind"], q["part"]) == column]
             first = sum(1 for r in mine if r == 1)
             five = sum(1 for r in mine if r and r <= 5)
-            cells.append(f"{five}/{len(mine)} = {100 * five / len(mine):.0f} % ({first} first)")
+            twenty = sum(1 for r in mine if r)
+            cells.append(f"{five}/{len(mine)} = {100 * five / len(mine):.0f} % "
+                         f"({first} first, {twenty} in twenty)")
         print(f"| {name} | " + " | ".join(cells)
               + f" | {percentile(times[name], 0.5):.0f} | {percentile(times[name], 0.95):.0f} |")
     print()
