@@ -38,6 +38,9 @@ void read_model_budgets(const Options& options, RoleSettings* roles);
 constexpr int kNothingAchieved = 7;
 // 128 plus the signal number, as in a shell. REQUIRES: stop_on_signals() was called.
 int interrupted_status();
+// Fails for what can be refused before anything is measured (run/run.h), and drops a folder that
+// was made for the run, not named for it.
+void refuse_unsound(const Task& task, const RunSettings& settings, const Options& options);
 // Common begin of optimize and replay: names the run's folder, and says what was changed to make
 // the task fit.
 void announce_run(const RunSettings& settings, const Task& task,

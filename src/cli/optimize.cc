@@ -162,9 +162,7 @@ int run_optimize(const Options& options) {
   settings.directory =
       options.has("--run") ? options.text("--run") : new_run_directory(task, settings.target);
   const bool json = options.flag("--json");
-  const auto sound = check_run(task, settings);
-  if (!sound && !options.has("--run")) drop_run_directory(settings.directory);
-  require(sound);
+  refuse_unsound(task, settings, options);
   stop_on_signals();  // whoever reads the folder's name may stop the run
   announce_run(settings, task, opened.notes, json);
   if (options.flag("--open")) open_page(settings.directory, json);

@@ -35,9 +35,7 @@ int run_replay(const Options& options) {
   settings.directory =
       options.has("--run") ? options.text("--run") : new_run_directory(header.task, header.target);
   const bool json = options.flag("--json");
-  const auto sound = check_run(header.task, settings);
-  if (!sound && !options.has("--run")) drop_run_directory(settings.directory);
-  require(sound);
+  refuse_unsound(header.task, settings, options);
   stop_on_signals();
   announce_run(settings, header.task, {}, json);
   const auto result =

@@ -105,6 +105,12 @@ void stop_on_signals() {
   std::signal(SIGTERM, on_signal);
 }
 
+void refuse_unsound(const Task& task, const RunSettings& settings, const Options& options) {
+  const auto sound = check_run(task, settings);
+  if (!sound && !options.has("--run")) drop_run_directory(settings.directory);
+  require(sound);
+}
+
 void announce_run(const RunSettings& settings, const Task& task,
                   const std::vector<std::string>& notes, bool json) {
   const std::string target(target_name(settings.target));

@@ -27,8 +27,6 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kAtCeiling = 0.95;  // of the ceiling: there is no reason to go on
-
 // The candidates of one request. Those that a run begins with, or that an earlier sitting left,
 // also form a round.
 struct Round {
@@ -96,7 +94,6 @@ class Loop {
   }
   // As if `under_way` more candidates were already evaluated.
   std::optional<std::string> stop_reason(int under_way = 0) const;
-  std::string exhausted() const;
   const Machine* machine() const {
     return parts_.station != nullptr ? &parts_.station->machine() : parts_.machine;
   }
@@ -425,22 +422,8 @@ Result<std::string> Loop::search_until_stopped() {
     }
     if (auto reason = stop_reason()) return *reason;
     if (auto reason = parts_.proposer->finished()) return *reason;
-    if (rounds_.empty()) return exhausted();
+    if (rounds_.empty()) return why_exhausted(standing_of(ledger_, *bench_.machine()), row_);
   }
-}
-
-// No proposer has anything to add to any candidate.
-std::string Loop::exhausted() const {
-  const Standing standing = standing_of(ledger_, *bench_.machine());
-  const double reached = standing.fraction_of_ceiling;
-  if (reached >= kAtCeiling && reached <= kBeyondCeiling && !standing.ceiling_disturbed) {
-    return "the best kernel is at " + ceiling_share(reached) +
-           " of the ceiling, and nothing is left to try";
-  }
-  const std::string all =
-      "the " + std::string(row_.name) + " has tried everything that it would change";
-  if (!row_.needs_knobs) return all;
-  return all + "; to go on, give the knobs more values or name a model (--model)";
 }
 
 // Closes the first round once it has all its results.

@@ -2,6 +2,8 @@
 #include "run/run_end.h"
 
 #include "base/text.h"
+#include "core/finding/account.h"
+#include "core/machine/machine.h"
 #include "run/proposers.h"
 
 namespace kernelpro {
@@ -16,6 +18,18 @@ std::string next_when_nothing_tried(const RunSettings& settings) {
 }
 
 }  // namespace
+
+std::string why_exhausted(const Standing& standing, const ProposerRow& proposer) {
+  const double reached = standing.fraction_of_ceiling;
+  if (reached >= kAtCeiling && reached <= kBeyondCeiling && !standing.ceiling_disturbed) {
+    return "the best kernel is at " + ceiling_share(reached) +
+           " of the ceiling, and nothing is left to try";
+  }
+  const std::string all =
+      "the " + std::string(proposer.name) + " has tried everything that it would change";
+  if (!proposer.needs_knobs) return all;
+  return all + "; to go on, give the knobs more values or name a model (--model)";
+}
 
 void judge_end(const RunSettings& settings, const RunFacts& facts, RunResult* result) {
   result->end = RunEnd::kDone;

@@ -2,8 +2,12 @@
 // Whether a run achieved anything, and what to do if it did not. Pure.
 #pragma once
 
+#include <string>
+
+#include "run/proposers.h"
 #include "run/result.h"
 #include "run/store/settings.h"
+#include "search/stoppers.h"
 
 namespace kernelpro {
 
@@ -12,6 +16,9 @@ struct RunFacts {
   bool only_replies = false;  // `measure`: the replies found in the exchange folder
   int evaluated_now = 0;      // in this sitting
 };
+
+// Why a search ends that has nothing to add to any candidate, and what would go on.
+std::string why_exhausted(const Standing& standing, const ProposerRow& proposer);
 
 // Sets `end` and `next` of `result`; its other fields must be filled in.
 void judge_end(const RunSettings& settings, const RunFacts& facts, RunResult* result);

@@ -92,5 +92,22 @@ TEST(RunEnd, TellsSuccessFromNothingAchieved) {
   }
 }
 
+TEST(RunEnd, AnExhaustedSearchSaysWhatWouldGoOn) {
+  Standing standing;
+  standing.has_correct = true;
+  standing.fraction_of_ceiling = 0.96;
+  const auto found = find_proposer("tuner");
+  ASSERT_TRUE(found);
+  const ProposerRow& tuner = **found;
+  EXPECT_TRUE(contains(why_exhausted(standing, tuner), "at 96 % of the ceiling"));
+  standing.ceiling_disturbed = true;  // it may be too low
+  EXPECT_TRUE(contains(why_exhausted(standing, tuner), "--model"));
+  standing.ceiling_disturbed = false;
+  for (const double fraction : {0.5, 2.1}) {
+    standing.fraction_of_ceiling = fraction;
+    EXPECT_TRUE(contains(why_exhausted(standing, tuner), "--model")) << fraction;
+  }
+}
+
 }  // namespace
 }  // namespace kernelpro

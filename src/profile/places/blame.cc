@@ -72,6 +72,29 @@ int groups_left(const SassInstruction& i) {
 
 }  // namespace
 
+int waiter_of(const SassFunction& kernel, int k, Stall stall) {
+  const auto behind = [&](int at, bool (*is)(const SassInstruction&)) {
+    for (int distance = 1; distance <= std::min(2, at); ++distance) {
+      if (is(kernel.code[slot(at - distance)])) return at - distance;
+    }
+    return at;
+  };
+  if (k == 0) return k;
+  const bool waits_itself = kernel.code[slot(k)].control.waits != 0;
+  switch (stall) {
+    case Stall::kLongScoreboard:
+      return kernel.code[slot(k - 1)].root == "DEPBAR" && !waits_itself ? k - 1 : k;
+    case Stall::kBarrier:  // BAR, and perhaps B2R, which reads a reduction's result
+      return behind(k, [](const SassInstruction& i) {
+        return (i.root == "BAR" && !i.has("ARV")) || i.root == "UCGABAR_WAIT";
+      });
+    case Stall::kMembar:  // MEMBAR, ERRBAR, CCTL
+      return behind(k, [](const SassInstruction& i) { return i.root == "MEMBAR"; });
+    default:
+      return k;
+  }
+}
+
 bool answers_far(const SassInstruction& i) {
   switch (i.op) {
     case Op::kGlobalLoad:

@@ -356,33 +356,6 @@ std::map<std::uint64_t, int> by_offset(const SassFunction& kernel) {
   return index;
 }
 
-// The hardware counts these waits behind the instruction that waits: in none of 88 programs on an
-// H200 (8 of them with rings of asynchronous copies) did a costly one lie at DEPBAR, BAR or MEMBAR.
-// Where control words are not known, nothing tells a wait for copies from one for a load that the
-// next instruction reads.
-int waiter_of(const SassFunction& kernel, int k, Stall stall) {
-  const auto behind = [&](int at, bool (*is)(const SassInstruction&)) {
-    for (int distance = 1; distance <= std::min(2, at); ++distance) {
-      if (is(kernel.code[slot(at - distance)])) return at - distance;
-    }
-    return at;
-  };
-  if (k == 0) return k;
-  const bool waits_itself = kernel.code[slot(k)].control.waits != 0;
-  switch (stall) {
-    case Stall::kLongScoreboard:
-      return kernel.code[slot(k - 1)].root == "DEPBAR" && !waits_itself ? k - 1 : k;
-    case Stall::kBarrier:  // BAR, and perhaps B2R, which reads a reduction's result
-      return behind(k, [](const SassInstruction& i) {
-        return (i.root == "BAR" && !i.has("ARV")) || i.root == "UCGABAR_WAIT";
-      });
-    case Stall::kMembar:  // MEMBAR, ERRBAR, CCTL
-      return behind(k, [](const SassInstruction& i) { return i.root == "MEMBAR"; });
-    default:
-      return k;
-  }
-}
-
 bool is_source(const std::string& name) {
   for (const char* end : {".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".py"}) {
     if (name.ends_with(end)) return name.find('/') == std::string::npos;
