@@ -3,10 +3,11 @@
 """The account of programs whose phases are planted and clocked by themselves (bench/phases).
 
     bench/phases.py [--kernelpro PROGRAM] [--jobs N] [--keep DIR] [--only NAME]...
-    bench/phases.py --from DIR
+    bench/phases.py --from DIR [--again]
 
 Each program runs by itself, for the shares that it clocks, and under `kernelpro diagnose -- PROGRAM`,
-for the account's. Prints both for each planted part, and how many are within 5 points.
+for the account's; --keep stores what it said. --from scores such a folder and needs no GPU, with --again
+by what the tools of --kernelpro say of its evidence. Prints both for each planted part, and how many are within 5 points.
 """
 
 import argparse
@@ -33,13 +34,23 @@ def planted(program):
     return json.loads(found.group(1))
 
 
-def account_of(program, kernelpro):
+def said_of(program, kernelpro):
     command = [kernelpro, "diagnose", "--json", "--no-record", "--", program]
     said = subprocess.run(command, capture_output=True, text=True, timeout=180)
     start = said.stdout.find("{")
     if start < 0:
         raise RuntimeError("status %d: %s" % (said.returncode, said.stderr.strip()[-160:]))
-    return json.loads(said.stdout[start:])["diagnosis"]["account"]
+    return json.loads(said.stdout[start:])
+
+
+def said_again(said, kernelpro):
+    """What these tools say about the stored evidence."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(said["evidence"], file)
+        file.flush()
+        command = [kernelpro, "diagnose", "--json", "--no-record", file.name]
+        said = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(said.stdout)
 
 
 def share_of(account, part):
@@ -59,6 +70,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep")
     parser.add_argument("--from", dest="source")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     arguments = parser.parse_args()
     sources = [path for path in sorted(glob.glob(os.path.join(HERE, "phases", "*.cu")))
@@ -76,9 +88,12 @@ def main():
                 if arguments.source:
                     with open(os.path.join(arguments.source, name + ".json"), encoding="utf-8") as file:
                         results[name] = json.load(file)
+                    if arguments.again:
+                        results[name]["said"] = said_again(results[name]["said"],
+                                                           arguments.kernelpro)
                 else:
                     results[name] = {"planted": planted(program),
-                                     "account": account_of(program, arguments.kernelpro)}
+                                     "said": said_of(program, arguments.kernelpro)}
             except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
                 print("%s: %s" % (name, error), file=sys.stderr)
     if arguments.keep:
@@ -90,7 +105,7 @@ def main():
     close = all_parts = 0
     for name, result in results.items():
         for part, clocked in result["planted"].items():
-            told = share_of(result["account"], part)
+            told = share_of(result["said"]["diagnosis"]["account"], part)
             all_parts += 1
             close += abs(told - clocked) <= CLOSE
             print("| %s | %s | %.1f %% | %.1f %% | %+.1f |" %

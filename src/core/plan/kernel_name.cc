@@ -88,6 +88,36 @@ std::string last_part(const std::string& name) {
   return from < name.size() ? name.substr(from) : name;
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool in_word(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+// Past a cast before a literal, "(bool)1", or the name of an anonymous namespace.
+std::size_t skipped(const std::string& text, std::size_t at) {
+  for (const std::string_view unnamed : {"(anonymous namespace)::", "<unnamed>::", "(unnamed)::"}) {
+    if (text.compare(at, unnamed.size(), unnamed) == 0) return at + unnamed.size();
+  }
+  std::size_t before = at;
+  while (before > 0 && text[before - 1] == ' ') --before;
+  const bool argument = before > 0 && (text[before - 1] == '<' || text[before - 1] == ',');
+  const std::size_t close = argument && text[at] == '(' ? text.find(')', at) : std::string::npos;
+  if (close == std::string::npos || close + 1 >= text.size()) return at;
+  const char next = text[close + 1];
+  return is_digit(next) || next == '-' ? close + 1 : at;
+}
+
+// A word as any tool would spell it: no `const`, whose place differs, literals without a suffix.
+std::string common_word(std::string word) {
+  if (word == "true") return "1";
+  if (word == "false") return "0";
+  if (word == "const") return "";
+  if (!is_digit(word.front())) return word;
+  while (!is_digit(word.back())) word.pop_back();
+  return word;
+}
+
 }  // namespace
 
 std::string demangled(const std::string& name) {
@@ -95,6 +125,24 @@ std::string demangled(const std::string& name) {
   if (__gcclibcxx_demangle_callback == nullptr) return spelled_out_by_references(name);
   Text text;
   return spelled_out(name.c_str(), &text) ? std::string(text.bytes, text.used) : name;
+}
+
+std::string kernel_key(const std::string& name) {
+  const std::string text = last_part(std::string(trim(without_parameters(demangled(name)))));
+  std::string key;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && in_word(text[end])) ++end;
+    if (const std::size_t to = skipped(text, i); to > i) {
+      end = to;
+    } else if (end > i) {
+      key += common_word(text.substr(i, end - i));
+    } else if (text[end++] != ' ') {
+      key += text[i];
+    }
+    i = end;
+  }
+  return key;
 }
 
 std::string short_kernel_name(const std::string& name, std::size_t width) {

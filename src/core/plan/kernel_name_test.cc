@@ -47,6 +47,24 @@ TEST(KernelName, IsShortInSentences) {
   EXPECT_EQ(short_kernel_name(""), "");
 }
 
+TEST(KernelName, IsTheSameHoweverItIsSpelled) {
+  const auto same = [](const char* a, const char* b) {
+    EXPECT_EQ(kernel_key(a), kernel_key(b)) << a << " and " << b;
+  };
+  same("_Z6roundsILb0EEvPf", "void rounds<(bool)0>(float *)");
+  same("_Z6roundsILb1EEvPf", "void rounds<true>(float *)");
+  same("_Z4tileILi4ELj8ELl16EEvPf", "void tile<(int)4, (unsigned int)8, (long)16>(float *)");
+  same("_Z4tileILin4EEvPf", "tile<(int)-4>(float *)");
+  same("_Z4axpyIPKfSt4pairIhhEEvT_",
+       "void axpy<const float *, std::pair<unsigned char, unsigned char>>(T1)");
+  same("_ZN12_GLOBAL__N_14foldINS_3AddEEEvPf", "void <unnamed>::fold<<unnamed>::Add>(float *)");
+  same("_ZN2at6native4foldIL4Mode2EEEvPf", "void at::native::fold<(Mode)2>(float *)");
+  same("softmax_kernel", "softmax_kernel(const float *, float *)");
+  same("", "");
+  EXPECT_NE(kernel_key("_Z6roundsILb0EEvPf"), kernel_key("_Z6roundsILb1EEvPf"));
+  EXPECT_NE(kernel_key("tile<4>(float*)"), kernel_key("tile<8>(float*)"));
+}
+
 TEST(KernelName, FitsIntoItsWidth) {
   const std::string torch =
       "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "

@@ -26,8 +26,6 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kWholeName = 1000;
-
 enum class Kind { kCubin, kHost, kOther };
 
 // By the ELF header: magic, and the machine at offset 18.
@@ -156,7 +154,7 @@ struct Asked {
   bool any() const { return part.empty() && names.empty(); }
   bool has(const std::string& mangled) const {
     if (!part.empty() && !contains(demangled(mangled), part)) return false;
-    return names.empty() || names.count(short_kernel_name(mangled, kWholeName)) != 0;
+    return names.empty() || names.count(kernel_key(mangled)) != 0;
   }
 };
 
@@ -259,7 +257,7 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
   }
   std::vector<Found> found;
   Asked asked{kernel, {}};
-  for (const std::string& name : names) asked.names.insert(short_kernel_name(name, kWholeName));
+  for (const std::string& name : names) asked.names.insert(kernel_key(name));
   int left_out = 0;
   std::optional<Error> failed;
   for (const std::string& cubin : cubins) {

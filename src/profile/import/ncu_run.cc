@@ -15,12 +15,6 @@ namespace kernelpro {
 
 namespace {
 
-// The function name without template arguments, as for --kernel-name-base function.
-std::string base_name(const std::string& name) {
-  const std::string whole = short_kernel_name(name, 1000);
-  return whole.substr(0, whole.find('<'));
-}
-
 std::string escaped(const std::string& name) {
   std::string result;
   for (const char c : name) {
@@ -32,13 +26,13 @@ std::string escaped(const std::string& name) {
   return result;
 }
 
-// Any context and stream; these functions; the first or second invocation of each.
+// Any context and stream; these functions; the first or second invocation of each. By mangled
+// names, so that one instantiation of a template is told from another.
 std::string kernel_id(const std::vector<NcuKernel>& kernels) {
   std::set<std::string> names;
   bool repeated = true;
   for (const NcuKernel& kernel : kernels) {
-    const std::string name = base_name(kernel.name);
-    if (!name.empty()) names.insert(escaped(name));
+    if (!kernel.name.empty()) names.insert(escaped(kernel.name));
     repeated = repeated && kernel.repeated;
   }
   return "::regex:^(" + join_text({names.begin(), names.end()}, "|") +
@@ -71,7 +65,9 @@ Result<NcuImport> run_under_ncu(const std::vector<std::string>& argv,
                   "--print-units",
                   "base",
                   "--kernel-name-base",
-                  "function",
+                  "mangled",
+                  "--print-kernel-base",
+                  "mangled",
                   "--kernel-id",
                   kernel_id(kernels),
                   "--cache-control",
@@ -103,7 +99,7 @@ int add_ncu_counters(const NcuImport& import, Evidence* evidence) {
   for (KernelEvidence& kernel : evidence->kernels) {
     const double launches = kernel.facts.get("kernel.launches").value_or(1);
     for (const KernelEvidence& theirs : import.evidence.kernels) {
-      if (short_kernel_name(theirs.name, 1000) != short_kernel_name(kernel.name, 1000)) continue;
+      if (kernel_key(theirs.name) != kernel_key(kernel.name)) continue;
       const double theirs_launches = theirs.facts.get("kernel.launches").value_or(1);
       bool any = false;
       for (const auto& [name, item] : theirs.facts.items()) {

@@ -10,9 +10,9 @@
 
 namespace kernelpro {
 
-// Profiles one launch of each kernel in `kernels` (mangled or demangled): the second if `repeated`
-// (the first often meets cold caches and lazy loading). Blocks. kEnvironment without ncu or without
-// permission for counters.
+// Profiles one launch of each kernel in `kernels` (names as the object file has them): the second
+// if `repeated` (the first often meets cold caches and lazy loading). Blocks. kEnvironment without
+// ncu or without permission for counters.
 struct NcuKernel {
   std::string name;
   bool repeated = false;

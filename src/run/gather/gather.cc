@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "base/files.h"
 #include "base/input.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "core/evidence/target.h"
+#include "core/plan/kernel_name.h"
 #include "measure/ceilings/ceilings.h"
 #include "profile/import/binary.h"
 #include "profile/import/ncu_details.h"
@@ -253,13 +255,15 @@ Result<Gathered> gather_file(const std::string& file, const Theory& theory) {
 namespace {
 
 // Adds ncu counters for the longest kernels, if ncu is installed.
-void add_counters_of_program(const std::vector<std::string>& argv, double timeout_s,
-                             Gathered* gathered) {
+void add_counters_of_program(const std::vector<std::string>& argv, const Trace& trace,
+                             double timeout_s, Gathered* gathered) {
   constexpr std::size_t kMost = 4;
+  std::map<std::string, std::string> mangled;
+  for (const Trace::Kernel& each : trace.kernels) mangled[demangled(each.name)] = each.name;
   std::vector<NcuKernel> kernels;
   for (const KernelEvidence& kernel : gathered->evidence.kernels) {
     if (kernels.size() == kMost || kernel.facts.get("kernel.share").value_or(1) < 0.05) break;
-    kernels.push_back({kernel.name, kernel.facts.get("kernel.launches").value_or(1) >= 2});
+    kernels.push_back({mangled[kernel.name], kernel.facts.get("kernel.launches").value_or(1) >= 2});
   }
   if (kernels.empty()) return;
   const auto import = run_under_ncu(argv, kernels, timeout_s);
@@ -326,7 +330,7 @@ Result<Gathered> gather_program(const std::vector<std::string>& argv, const Theo
     gathered.notes.push_back("The program " + traced.exit.describe({}) +
                              "; the diagnosis covers what it did until then.");
   }
-  if (counters) add_counters_of_program(argv, timeout_s, &gathered);
+  if (counters) add_counters_of_program(argv, traced.trace, timeout_s, &gathered);
   if (counters) add_samples_of_program(argv, options, traced, &gathered);
   DeviceFacts facts;
   if (const auto machine = describe_cuda_machine()) facts.name = machine->name;

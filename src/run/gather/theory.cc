@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,6 @@ namespace {
 
 constexpr const char* kNext =
     "give the work by hand (--bytes, --flops, --dtype), or the task (--task DIR)";
-
-constexpr std::size_t kWholeName = 1000;
 
 void put(const char* name, double value, const char* source, Evidence* evidence) {
   if (value >= 0) evidence->set(name, value, source);
@@ -103,7 +102,7 @@ namespace {
 
 // By names as different tools print them.
 bool same_kernel(const std::string& a, const std::string& b) {
-  return short_kernel_name(a, kWholeName) == short_kernel_name(b, kWholeName);
+  return kernel_key(a) == kernel_key(b);
 }
 
 // Whether an earlier file had the kernel's code.
@@ -316,24 +315,25 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
 
 void add_instructions(const std::string& sass, Gathered* gathered) {
   if (sass.empty()) return;
-  int count = 0;
-  std::map<std::string, SassFunction> functions;
-  for (SassFunction& function : parse_sass(sass)) {
-    const std::string name = function.name;
-    functions[name] = std::move(function);
-  }
+  std::set<std::string> used;
   for (const SassKernel& code : kernel_mixes(sass)) {
     for (KernelEvidence& kernel : gathered->evidence.kernels) {
       if (has_code(kernel) || !same_kernel(code.name, kernel.name)) continue;
       add_sass(code.mix, "ncu", &kernel.facts);
       kernel.facts.texts["kernel"] = code.name;
-      ++count;
+      used.insert(code.name);
     }
   }
+  // Code that the program gave has lines, and stays.
+  std::map<std::string, SassFunction> functions;
+  for (SassFunction& function : parse_sass(sass)) {
+    const std::string name = function.name;
+    if (used.contains(name)) functions[name] = std::move(function);
+  }
   place_kernels(functions, {}, gathered);
-  if (count > 0) {
-    gathered->basis += ", and the instructions of " + std::to_string(count) +
-                       (count == 1 ? " kernel" : " kernels");
+  if (!used.empty()) {
+    gathered->basis += ", and the instructions of " + std::to_string(used.size()) +
+                       (used.size() == 1 ? " kernel" : " kernels");
   }
 }
 
