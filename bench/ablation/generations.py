@@ -345,7 +345,7 @@ def main():
         verb.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
         verb.add_argument("--gpus", type=int, default=1)
         verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
-        verb.add_argument("--extra", nargs="*", default=[], help="further options of the command")
+        verb.add_argument("--extra", action="append", default=[], help="a further option of the command, as --extra=--no-probes")
         if name == "ask":
             verb.add_argument("--again", action="store_true", help="diagnose anew, by today's tools, what was measured")
         if name in ("measure", "rows"):

@@ -26,7 +26,7 @@ Json parts_json(const std::vector<AccountPart>& parts) {
 }
 
 Json place_page(const CostlyPlace& place) {
-  return {{"where", place_words(place.line, place.offset, place.instruction)},
+  return {{"where", place_words(place)},
           {"why", place_cause(place)},
           {"share", place.share},
           {"gain", place.gain},

@@ -77,10 +77,13 @@ struct CostlyPlace {
   double us = 0;                     // of the call's time, beyond the floor: what can go
   double gain = 1;                   // speedup of the call without that
   std::optional<CodePoint> because;  // the earlier instruction that made it wait
+  std::vector<SourceLine> callers;   // of `line`, as in CodePoint
   std::string condition;             // what would have to hold for the wait to go
 };
 // "kernel.cu:41 `x = a[i];`", or the instruction where the code has no lines. One line.
 std::string place_words(const SourceLine& line, int offset, const std::string& instruction);
+// The same, and for a line of an inlined function where the kernel itself calls that.
+std::string place_words(const CostlyPlace& place);
 // "waits for a load from global or local memory, because of kernel.cu:39 `int i = idx[j];`"
 std::string place_cause(const CostlyPlace& place);
 // Places are shown below this fraction of the ceiling; from it on there is no reason to go on.

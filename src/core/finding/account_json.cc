@@ -129,6 +129,24 @@ KernelAccount read_kernel(const Json& json) {
 
 }  // namespace
 
+namespace {
+
+Json lines_json(const std::vector<SourceLine>& lines) {
+  Json json = Json::array();
+  for (const SourceLine& each : lines) json.push_back(source_line_json(each));
+  return json;
+}
+
+std::vector<SourceLine> read_callers(const JsonReader& r) {
+  std::vector<SourceLine> callers;
+  for (const Json& each : r.array("called")) {
+    if (callers.size() < kMostCallers) callers.push_back(read_source_line(each));
+  }
+  return callers;
+}
+
+}  // namespace
+
 Json costly_place_json(const CostlyPlace& place) {
   Json json = {{"at", source_line_json(place.line)},
                {"offset", place.offset},
@@ -141,7 +159,10 @@ Json costly_place_json(const CostlyPlace& place) {
     json["because"] = {{"at", source_line_json(place.because->line)},
                        {"offset", place.because->offset},
                        {"instruction", place.because->instruction}};
+    const auto& callers = place.because->callers;
+    if (!callers.empty()) json["because"]["called"] = lines_json(callers);
   }
+  if (!place.callers.empty()) json["called"] = lines_json(place.callers);
   if (!place.condition.empty()) json["goes_if"] = place.condition;
   return json;
 }
@@ -158,10 +179,11 @@ CostlyPlace read_costly_place(const Json& json) {
   place.gain = r.real("gain", 1);
   if (r.member("because") != nullptr) {
     const JsonReader because(r.object("because"));
-    place.because =
-        CodePoint{read_source_line(because.object("at")),
-                  static_cast<int>(because.integer("offset")), because.text("instruction")};
+    place.because = CodePoint{read_source_line(because.object("at")),
+                              static_cast<int>(because.integer("offset")),
+                              because.text("instruction"), read_callers(because)};
   }
+  place.callers = read_callers(r);
   place.condition = r.text("goes_if");
   return place;
 }

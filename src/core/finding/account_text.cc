@@ -73,8 +73,7 @@ std::string parts_text(std::vector<AccountPart> parts, double call_us) {
 }
 
 std::string place_text(const CostlyPlace& place, std::size_t position) {
-  std::string text = "  " + std::to_string(position) + ". " +
-                     place_words(place.line, place.offset, place.instruction) + ": " +
+  std::string text = "  " + std::to_string(position) + ". " + place_words(place) + ": " +
                      share_text(place.share, 1) + " of the time " + place_cause(place);
   text += "; " + number(place.gain, 3) + "x if that went";
   if (!place.condition.empty()) text += ". It goes if " + place.condition;
@@ -114,6 +113,19 @@ std::string place_words(const SourceLine& line, int offset, const std::string& i
   return text;
 }
 
+namespace {
+// Where the kernel itself calls the inlined function that the line stands in.
+std::string call_words(const SourceLine& line, const std::vector<SourceLine>& callers) {
+  if (callers.empty() || callers.back().same_place(line)) return "";
+  return ", called at " + place_words(callers.back(), 0, "");
+}
+}  // namespace
+
+std::string place_words(const CostlyPlace& place) {
+  return place_words(place.line, place.offset, place.instruction) +
+         call_words(place.line, place.callers);
+}
+
 std::string place_cause(const CostlyPlace& place) {
   if (place.stall == Stall::kSelected) return "goes into issuing it";
   std::string text = "waits for " + std::string(stall_row(place.stall).words);
@@ -122,7 +134,8 @@ std::string place_cause(const CostlyPlace& place) {
     const bool same =
         at.line.file == place.line.file && at.line.line == place.line.line && !at.line.file.empty();
     text += ", because of " + (same ? "`" + one_line(at.instruction) + "` of the same line"
-                                    : place_words(at.line, at.offset, at.instruction));
+                                    : place_words(at.line, at.offset, at.instruction) +
+                                          call_words(at.line, at.callers));
   }
   return text;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace kernelpro {
 
 namespace {
@@ -66,6 +68,24 @@ constexpr Remedy kRemedies[] = {
      "occupancy is already high"},
 };
 
+// A barrier in shared memory is waited for as a load is, by polling.
+constexpr Remedy kOfTiles = {
+    Stall::kLongScoreboard,
+    "what the barrier announces is asked for earlier (more stages), or the warps that fill or free "
+    "it are faster",
+    "pipeline",
+    "Keep more tiles in flight (a deeper ring), or speed up the warps that this barrier waits for.",
+    "shared memory has no room for another stage"};
+// A store holds its registers until it has read them.
+constexpr Remedy kOfStores = {
+    Stall::kLongScoreboard,
+    "the registers that the stores send are needed again later, or fewer and wider stores send "
+    "them",
+    "shared-memory",
+    "Hand results over through shared memory and bulk or 128-bit stores, or begin the next tile in "
+    "other registers.",
+    "registers would spill"};
+
 CostlyPlace costly(const Place& place, double us, double call_us) {
   CostlyPlace result;
   result.line = place.at.line;
@@ -77,7 +97,8 @@ CostlyPlace costly(const Place& place, double us, double call_us) {
   // Elimination: S = T / (T - B).
   if (call_us > us) result.gain = call_us / (call_us - us);
   if (!place.producers.empty()) result.because = place.producers.front().at;
-  result.condition = remedy_of(place.stall).condition;
+  result.callers = place.at.callers;
+  result.condition = remedy_of(result).condition;
   return result;
 }
 
@@ -93,6 +114,16 @@ const Remedy& remedy_of(Stall stall) {
   const auto* row = std::find_if(std::begin(kRemedies), std::end(kRemedies) - 1,
                                  [&](const Remedy& each) { return each.stall == stall; });
   return *row;
+}
+
+const Remedy& remedy_of(const CostlyPlace& place) {
+  const auto mentions = [&](std::string_view word) {
+    return contains(place.instruction, word) ||
+           (place.because && contains(place.because->instruction, word));
+  };
+  if (place.stall != Stall::kLongScoreboard) return remedy_of(place.stall);
+  if (mentions("SYNCS") || mentions("UBLKCP") || mentions("UTMALDG")) return kOfTiles;
+  return mentions("STG") ? kOfStores : remedy_of(place.stall);
 }
 
 void add_costly_places(const Places& places, const BeyondFloor& beyond, double call_us,

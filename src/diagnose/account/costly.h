@@ -36,5 +36,6 @@ struct Remedy {
   std::string_view not_when;
 };
 const Remedy& remedy_of(Stall stall);
+const Remedy& remedy_of(const CostlyPlace& place);
 
 }  // namespace kernelpro

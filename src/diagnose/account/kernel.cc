@@ -129,7 +129,13 @@ void cover_floor(double us, bool memory, double* issue_us, Waits* waits_us) {
   cover_issue(cover(us, any, waits_us), issue_us);
 }
 
-// The start, the tail and unequal blocks: cycles of multiprocessors without a block.
+// Of the start and the end of a kernel, when its busiest multiprocessor has no block.
+constexpr double kMostRampUs = 5;
+
+// The start, the tail and unequal blocks: cycles of multiprocessors without a block. Counters of
+// one launch come from several passes, which take unequally long where later ones find in the cache
+// what the first one fetched: a ramp that is too long is such a difference, and the busiest
+// multiprocessor says how long its own pass took.
 void take_idle(const Evidence& evidence, const Evidence& facts, Spending* kernel) {
   const auto mean = facts.get("sm__cycles_active.avg");
   const auto most = facts.get("sm__cycles_active.max");
@@ -137,16 +143,17 @@ void take_idle(const Evidence& evidence, const Evidence& facts, Spending* kernel
   const double us = kernel->all();
   if (mean && elapsed && *elapsed > 0) {
     const double busiest = std::max(*mean, most.value_or(*elapsed));
+    const double ramp = std::clamp(us * (1 - busiest / *elapsed), 0.0, kMostRampUs);
     kernel->take({PartKind::kRamp,
                   {},
-                  us * (1 - busiest / *elapsed),
+                  ramp,
                   Level::kCounters,
                   "1 - sm__cycles_active.max / gpc__cycles_elapsed.max"});
     kernel->take({PartKind::kWaves,
                   {},
-                  us * (busiest - *mean) / *elapsed,
+                  (us - ramp) * (busiest - *mean) / busiest,
                   Level::kCounters,
-                  "(sm__cycles_active.max - .avg) / gpc__cycles_elapsed.max"});
+                  "1 - sm__cycles_active.avg / .max"});
     return;
   }
   const auto waves = facts.get("launch__waves_per_multiprocessor");

@@ -181,6 +181,17 @@ TEST(Account, TheFloorCoversTheWaitsOfItsOwnKindFirst) {
   EXPECT_EQ(account.level(), Level::kCounters);
 }
 
+TEST(Account, ARampIsNotTheDifferenceOfTwoPasses) {
+  Evidence e = gather(204);
+  e.set("sm__cycles_active.avg", 63, "test");
+  e.set("sm__cycles_active.max", 70, "test");
+  const Account account = make_account(e, roofline(e));
+  expect_exact(account, 204);
+  const KernelAccount& kernel = account.kernels[0];
+  EXPECT_NEAR(kernel.part(PartKind::kRamp), 5, 1e-4);
+  EXPECT_NEAR(kernel.part(PartKind::kWaves), 19.5, 1e-4);
+}
+
 // A product and a pass over its results: the arithmetic is the product's, and so is its floor.
 TEST(Account, EachKernelHasItsPartOfTheArithmeticsFloor) {
   for (const bool counted : {true, false}) {

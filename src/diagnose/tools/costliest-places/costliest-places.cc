@@ -53,7 +53,7 @@ std::optional<Finding> costliest_places(const Facts& facts) {
     together += place.us;
     finding.share += account->us > 0 ? place.us / facts("timing.median") : 0;
     if (!place.line.file.empty()) finding.sites.push_back({place.line, ""});
-    const Remedy& remedy = remedy_of(place.stall);
+    const Remedy& remedy = remedy_of(place);
     const bool said =
         std::any_of(finding.prescriptions.begin(), finding.prescriptions.end(),
                     [&](const Prescription& each) { return each.text == remedy.advice; });
@@ -66,8 +66,8 @@ std::optional<Finding> costliest_places(const Facts& facts) {
   finding.places = account->places;
   finding.metrics = {"timing.median"};
   finding.cause = "No single flaw explains the time. Most of it beyond the floor is spent at " +
-                  place_words(worst.line, worst.offset, worst.instruction) + ": " +
-                  percent(worst.share) + " of the kernel's time " + place_cause(worst) + ".";
+                  place_words(worst) + ": " + percent(worst.share) + " of the kernel's time " +
+                  place_cause(worst) + ".";
   finding.likely_speedup = gain_eliminating(*account, kUsual * worst.us);
   finding.upper_speedup = gain_eliminating(*account, together);
   if (!account->regions.empty() && account->part(PartKind::kIssue) > kIssues * together) {
