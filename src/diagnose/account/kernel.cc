@@ -118,15 +118,20 @@ double cover_issue(double us, double* issue_us) {
   return us - taken;
 }
 
-// The floor's time passes in the same cycles as waits and issues: first in those of its own kind.
+// The floor's time passes in the same cycles as waits and issues: first in those of its own kind,
+// then in all others alike, since copies and matrix units work beside them.
 void cover_floor(double us, bool memory, double* issue_us, Waits* waits_us) {
-  const auto any = [](Stall) { return true; };
   if (memory) {
     us = cover(us, of_memory, waits_us);
   } else {
     us = cover(cover_issue(us, issue_us), of_arithmetic, waits_us);
   }
-  cover_issue(cover(us, any, waits_us), issue_us);
+  const auto any = [](Stall) { return true; };
+  const double all = *issue_us + all_of(*waits_us, any);
+  if (all <= 0 || us <= 0) return;
+  const double part = std::min(1.0, us / all);
+  cover(part * all_of(*waits_us, any), any, waits_us);
+  cover_issue(part * *issue_us, issue_us);
 }
 
 // Of the start and the end of a kernel, when its busiest multiprocessor has no block.

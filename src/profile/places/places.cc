@@ -420,6 +420,7 @@ Places sampled_places(const SassFunction& kernel, const KernelSamples& samples,
     }
   }
   const HotCode hot = find_hot_code(kernel);
+  leave_out_idle_warps(kernel, hot.flow, control_flow(kernel, hot.flow), &waits, &stalls);
   Places places = Merger(kernel, hot, std::move(waits), text).merge(std::move(stalls));
   places.basis = Places::Basis::kSampled;
   places.samples = all;

@@ -309,4 +309,63 @@ std::vector<WarpRole> warp_roles(const SassFunction& function, const std::vector
   return Roles(function, flow, control, samples).found();
 }
 
+namespace {
+
+// Instructions from which no loop that works can be reached.
+std::vector<char> behind_loops(const std::vector<Flow>& flow) {
+  std::vector<std::vector<int>> before(flow.size());
+  const auto edge = [&](std::size_t from, int to) {
+    if (to >= 0 && slot(to) < flow.size()) before[slot(to)].push_back(static_cast<int>(from));
+  };
+  for (std::size_t k = 0; k < flow.size(); ++k) {
+    if (flow[k].falls_through) edge(k, static_cast<int>(k) + 1);
+    edge(k, flow[k].target);
+    for (const int target : flow[k].more) edge(k, target);
+  }
+  std::vector<int> work;
+  for (const Loop& loop : find_loops(flow)) {
+    if (loop.body.size() > kPolling) work.insert(work.end(), loop.body.begin(), loop.body.end());
+  }
+  std::vector<char> behind(flow.size(), 1);
+  while (!work.empty()) {
+    const int k = work.back();
+    work.pop_back();
+    if (behind[slot(k)] == 0) continue;
+    behind[slot(k)] = 0;
+    work.insert(work.end(), before[slot(k)].begin(), before[slot(k)].end());
+  }
+  return behind;
+}
+
+}  // namespace
+
+void leave_out_idle_warps(const SassFunction& function, const std::vector<Flow>& flow,
+                          const ControlFlow& control, std::vector<WaitAt>* samples,
+                          std::map<Stall, StallShare>* stalls) {
+  if (warp_roles(function, flow, control, *samples).empty()) return;
+  const std::vector<char> behind = behind_loops(flow);
+  const auto idle = [&](const WaitAt& each) {
+    return each.stall == Stall::kBarrier && behind[slot(each.instruction)] != 0;
+  };
+  double all = 0, exposed = 0, left_all = 0, left_exposed = 0;
+  for (const auto& [stall, share] : *stalls) all += share.share, exposed += share.exposed;
+  left_all = all, left_exposed = exposed;
+  for (const WaitAt& each : *samples) {
+    if (idle(each)) left_all -= each.all, left_exposed -= each.exposed;
+  }
+  if (!(left_all > 0) || !(left_exposed > 0) || left_all >= all) return;
+  for (const WaitAt& each : *samples) {
+    if (!idle(each)) continue;
+    StallShare& barrier = stalls->at(Stall::kBarrier);
+    barrier.share = std::max(0.0, barrier.share - each.all);
+    barrier.exposed = std::max(0.0, barrier.exposed - each.exposed);
+  }
+  std::erase_if(*samples, idle);
+  // The part of the cycles without an issue stays what it was.
+  const double factor = exposed * left_all / all / left_exposed;
+  for (WaitAt& each : *samples) each.exposed = std::min(each.all, each.exposed * factor);
+  for (auto& [stall, share] : *stalls)
+    share.exposed = std::min(share.share, share.exposed * factor);
+}
+
 }  // namespace kernelpro

@@ -135,6 +135,38 @@ TEST(Roles, WhatNeverLoopsIsNone) {
   EXPECT_TRUE(k.roles().empty());
 }
 
+// The warps of a producer's group that produce nothing go to the barrier at the end at once.
+TEST(Roles, WarpsWithNothingToDoAreLeftOut) {
+  Sampled k = pipeline();
+  const auto total = [](const std::vector<WaitAt>& samples, std::map<Stall, StallShare>* stalls) {
+    double all = 0;
+    for (const WaitAt& each : samples) {
+      (*stalls)[each.stall].share += each.all;
+      (*stalls)[each.stall].exposed += each.exposed;
+      all += each.all;
+    }
+    return all;
+  };
+  for (WaitAt& each : k.samples) each.exposed = each.stall == Stall::kSelected ? 0 : each.all / 2;
+  std::map<Stall, StallShare> before;
+  const double working = total(k.samples, &before);
+  k.samples.push_back({static_cast<int>(k.f.code.size()), Stall::kBarrier, 100, 100});
+  k.add(90, "BAR 0x0");
+  k.add(91, "EXIT");
+  std::map<Stall, StallShare> stalls;
+  const double all = total(k.samples, &stalls);
+  double exposed = 0;
+  for (const auto& [stall, share] : stalls) exposed += share.exposed;
+  const std::vector<Flow> flow = flow_of(k.f);
+  leave_out_idle_warps(k.f, flow, control_flow(k.f, flow), &k.samples, &stalls);
+  std::map<Stall, StallShare> after;
+  EXPECT_DOUBLE_EQ(total(k.samples, &after), working);
+  EXPECT_EQ(stalls.at(Stall::kBarrier).share, before[Stall::kBarrier].share);
+  double left = 0;
+  for (const auto& [stall, share] : stalls) left += share.exposed;
+  EXPECT_GT(left / working, 0.9 * exposed / all);
+}
+
 TEST(Roles, AreKeptInEvidenceAndAccount) {
   Places places;
   places.roles = pipeline().roles();

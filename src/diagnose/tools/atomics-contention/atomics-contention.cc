@@ -15,8 +15,10 @@ constexpr double kLeastPerWarp = 0.3;  // atomics per warp; one per block is far
 constexpr double kSpread = 8;          // sectors per request: many addresses
 constexpr double kMostOfL2 = 0.5;      // of the sectors requested from L2
 constexpr double kLeastGain = 1.1;
-constexpr double kCrowded = 8;    // passes of an atomic on shared memory: lanes meet
-constexpr double kSpreadOut = 3;  // ... with a copy for each few lanes
+constexpr double kSerialNs = 2;      // of an atomic behind others at its address
+constexpr double kLeastTime = 0.05;  // of the kernel's time
+constexpr double kCrowded = 8;       // passes of an atomic on shared memory: lanes meet
+constexpr double kSpreadOut = 3;     // ... with a copy for each few lanes
 
 std::string in_millions(double count) {
   return count >= 1e6 ? number(count / 1e6, 3) + " million" : number(count);
@@ -96,12 +98,26 @@ void finish(const Facts& facts, bool shared, Finding* finding) {
   finding->prescriptions = advice(has_cas_loop(facts), shared);
 }
 
+bool is_atomic(std::string_view instruction) {
+  return instruction.find("ATOM") != std::string_view::npos ||
+         instruction.find("RED.") != std::string_view::npos;
+}
+
+// Even one after the other they would take little of the time, and nothing waits for them. Their
+// part of the accesses does not tell where bulk copies move the data.
+bool too_few(const Facts& facts, const Atomics& atomics) {
+  const double ns = facts.maybe("gpu__time_duration.sum").value_or(0);
+  return ns > 0 && !has_cas_loop(facts) && atomics.requests * kSerialNs < kLeastTime * ns &&
+         exposed_by(facts, is_atomic) < kLeastTime;
+}
+
 std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics) {
   const KernelModel& model = facts.model();
   const double unit = model.busy(Resource::kAtomics).value_or(0);
   const auto each = per_warp(facts, atomics.requests);
   const bool many = atomics.part >= kLeastPart && each.value_or(1) >= kLeastPerWarp;
   if (atomics.requests <= 0 || (unit < kUnitBusy && !many)) return std::nullopt;
+  if (too_few(facts, atomics)) return std::nullopt;
   const double spread = atomics.sectors / atomics.requests;
   const auto l2 = facts.maybe("lts__t_sectors_srcunit_tex.sum");
   const double of_l2 = l2 && *l2 > 0 ? std::min(1.0, atomics.sectors / *l2) : 0;
