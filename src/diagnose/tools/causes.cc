@@ -253,6 +253,20 @@ FindingSites depth_of(const Facts& facts, std::initializer_list<const char*> par
   return found;
 }
 
+FindingSites aliases_of(const Facts& facts, SiteKind kind) {
+  FindingSites found;
+  for (const SourceSite& site : facts.sites()) {
+    if (site.kind != SiteKind::kVariable || found.size() == kMostSitesNamed) continue;
+    const bool stands =
+        std::any_of(facts.sites().begin(), facts.sites().end(), [&](const SourceSite& declared) {
+          return declared.kind == kind && names(site.line.text, declared.name) &&
+                 !declared.line.same_place(site.line);
+        });
+    if (stands) found.push_back(named(site));
+  }
+  return found;
+}
+
 FindingSites definitions_of(const Facts& facts, const FindingSites& sites) {
   constexpr int kSteps = 3;
   FindingSites found;

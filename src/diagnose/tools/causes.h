@@ -31,6 +31,8 @@ FindingSites loop_of(const Facts& facts, std::initializer_list<const char*> metr
 FindingSites waits_at(const Facts& facts, bool (*is)(std::string_view instruction));
 // Constants of the source (SiteKind::kDepth) with one of these parts in their names, in lower case.
 FindingSites depth_of(const Facts& facts, std::initializer_list<const char*> parts);
+// Variables that stand for what a site of that kind declares: `book` of `auto& book = c_codes;`.
+FindingSites aliases_of(const Facts& facts, SiteKind kind);
 // What the names at these sites' lines stand for: "`kPitch` at kernel.cu:23". Constants, macros and
 // short functions, also those that they and variables are made of; the nearest first, at most
 // three, none whose line is among the sites.

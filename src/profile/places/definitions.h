@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the names on a line of source stand for: constants, macros, short functions and variables,
 // each with the line that defines it. A pitch that makes banks conflict, or an index function that
-// makes lanes stride, stands there and not where warps wait. Read by the look of the text, without
+// makes lanes stride, stands there and not where warps wait. What is a template's parameter is
+// defined where its argument is chosen. Read by the look of the text, without
 // a compiler: a definition may be missing. Pure; any text is safe.
 #pragma once
 
@@ -19,5 +20,8 @@ namespace kernelpro {
 std::vector<SourceSite> definition_sites(const std::string& file, std::string_view text,
                                          const std::vector<int>& used_at);
 inline constexpr std::size_t kMostDefinitions = 80;
+// These sites of the file; in place of a depth or size that is a template's parameter by another
+// name, the lines that choose it.
+std::vector<SourceSite> followed(std::string_view text, const std::vector<SourceSite>& sites);
 
 }  // namespace kernelpro

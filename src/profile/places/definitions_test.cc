@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace kernelpro {
 namespace {
 
@@ -77,6 +79,60 @@ TEST(Definitions, AnyTextIsSafe) {
         "#define A \\", "a, b = (", "constexpr int a = a, b = b;"}) {
     definition_sites("a.cu", text, {0, 1, 2, -5});
   }
+}
+
+constexpr const char* kTemplates = R"(template <int Rows, int Stages>
+struct Ring {
+  static constexpr int kStages = Stages;
+  static constexpr int kBytes = Rows * 128;
+};
+constexpr int kPerTicket = 1;
+template <int Grain>
+__device__ int take(int* next) {
+  return atomicAdd(next, Grain);
+}
+template <class C, int Grain>
+__global__ void __launch_bounds__(128) scan(int* next, float* out) {
+  __shared__ float ring[C::kStages * C::kBytes];
+  out[take<Grain>(next)] = ring[threadIdx.x];
+}
+using Hot = Ring<32, 2>;
+using Cold = Ring<32,
+                  8>;
+const float* book{kBook};
+void run(int* next, float* out) { scan<Hot, kPerTicket><<<132, 128>>>(next, out); }
+)";
+
+Found in_templates(std::vector<int> lines) {
+  Found found;
+  for (const SourceSite& site : definition_sites("a.cu", kTemplates, lines)) {
+    found.emplace_back(site.name, site.line.line);
+  }
+  return found;
+}
+
+TEST(Definitions, ATemplatesParameterIsDefinedWhereItIsChosen) {
+  // Through the constant that passes it on, for both rings.
+  EXPECT_EQ(in_templates({3}),
+            (Found{{"kStages", 16}, {"Stages", 16}, {"kStages", 18}, {"Stages", 18}}));
+  // Through the template that passes it on, and the constant that is its argument.
+  EXPECT_EQ(in_templates({9}), (Found{{"Grain", 6}}));
+  // Of two that are multiplied, the line that names them stays.
+  const Found bytes = in_templates({4});
+  EXPECT_NE(std::find(bytes.begin(), bytes.end(), Found::value_type{"kBytes", 4}), bytes.end());
+  EXPECT_NE(std::find(bytes.begin(), bytes.end(), Found::value_type{"Rows", 16}), bytes.end());
+  EXPECT_EQ(in_templates({19}), (Found{{"book", 19}}));
+}
+
+TEST(Definitions, SitesFollowThem) {
+  const std::vector<SourceSite> sites =
+      followed(kTemplates, {{SiteKind::kDepth, {"a.cu", 3, ""}, 3, "kStages"},
+                            {SiteKind::kLaunch, {"a.cu", 20, ""}, 20, ""}});
+  ASSERT_EQ(sites.size(), 3u);
+  EXPECT_EQ(sites[0].line.line, 16);
+  EXPECT_EQ(sites[0].line.text, "using Hot = Ring<32, 2>;");
+  EXPECT_EQ(sites[1].line.line, 18);
+  EXPECT_EQ(sites[2].kind, SiteKind::kLaunch);
 }
 
 }  // namespace

@@ -31,8 +31,10 @@ bool is_keyword(std::string_view name) {
   return std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords);
 }
 
-// How many warps have a task of their own, "kfetchwarps", unlike "kwarps" or "num_warps".
+// How many warps have a task of their own, "kfetchwarps" or "producers", unlike "kwarps" or
+// "num_warps".
 bool names_role(std::string_view small) {
+  if (small.ends_with("producers") || small.ends_with("consumers")) return true;
   constexpr std::string_view kAll = "warps";
   if (!small.ends_with(kAll)) return false;
   small.remove_suffix(kAll.size());

@@ -285,12 +285,33 @@ std::vector<int> staged_copies(const Dataflow& body) {
   return result;
 }
 
+namespace {
+
+// Whether an FFMA adds the other instruction's result, and does not multiply it.
+bool adds(const SassInstruction& fma, const SassInstruction& other) {
+  const std::vector<std::string_view> operands = split_operands(fma.operands);
+  const std::vector<std::string_view> results = split_operands(other.operands);
+  if (operands.size() != 4 || results.empty()) return false;
+  std::string_view addend = operands[3];
+  if (addend.starts_with("-")) addend.remove_prefix(1);
+  return addend.substr(0, addend.find('.')) == results[0];
+}
+
+}  // namespace
+
 std::vector<int> fusable_multiplies(const Dataflow& body) {
+  constexpr int kLongest = 16;  // products of one sum
   std::vector<int> result;
   for (int p = 0; p < body.size(); ++p) {
-    if (body.at(p).root != "FMUL" || body.readers(p).size() != 1) continue;
-    const SassInstruction& reader = body.at(body.readers(p)[0].place);
-    if (reader.root == "FADD") result.push_back(p);
+    if (body.at(p).root != "FMUL") continue;
+    int sum = p;
+    for (int k = 0; k < kLongest && body.readers(sum).size() == 1; ++k) {
+      const int next = body.readers(sum)[0].place;
+      const SassInstruction& reader = body.at(next);
+      if (reader.root == "FADD") result.push_back(p);
+      if (reader.root != "FFMA" || !adds(reader, body.at(sum))) break;
+      sum = next;
+    }
   }
   return result;
 }

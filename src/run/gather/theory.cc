@@ -181,7 +181,7 @@ void add_sites(const SassFunction& function, const std::vector<std::string>& fol
     const std::string own = i < function.folders.size() ? function.folders[i] : "";
     if (!own.empty()) places.insert(places.begin(), own);
     const std::string text = read_source(places, function.files[i]);
-    facts->sites = kernel_sites(function.files[i], text, kernel);
+    facts->sites = followed(text, kernel_sites(function.files[i], text, kernel));
     const auto launched = [&] {
       return std::any_of(facts->sites.begin(), facts->sites.end(),
                          [](const SourceSite& s) { return s.kind == SiteKind::kLaunch; });

@@ -61,9 +61,10 @@ std::optional<Finding> constant_cache(const Facts& facts) {
   finding.cause = number(indexed) +
                   " loads of the hot loop read constant memory at a different index per lane: "
                   "distinct addresses are served one after another.";
-  finding.sites = joined({line_of(facts, {"sass.hot.constant_loads_indexed"}),
-                          array_of(facts, SiteKind::kConstant, {"sass.hot.constant_loads_indexed"}),
-                          site_of(facts, {SiteKind::kConstant})});
+  finding.sites =
+      joined({line_of(facts, {"sass.hot.constant_loads_indexed"}),
+              array_of(facts, SiteKind::kConstant, {"sass.hot.constant_loads_indexed"}),
+              aliases_of(facts, SiteKind::kConstant), site_of(facts, {SiteKind::kConstant})});
   finding.prescriptions = {
       {"shared-memory",
        "Put the table into shared memory (loaded once per block), or read it from global memory "

@@ -115,7 +115,8 @@ std::optional<Finding> unbalanced_roles(const Facts& facts) {
        "another role would set the pace at once"}};
   std::vector<SourceLine> lines;
   for (const RoleWait& wait : pace->waits) lines.push_back(wait.line);
-  finding.sites = sites_at(lines, kMostSites);
+  finding.sites = joined(
+      {sites_at(lines, kMostSites), depth_of(facts, {"warp", "producer", "consumer", "role"})});
   return finding;
 }
 
