@@ -56,6 +56,10 @@ std::optional<Finding> wide_fences(const Facts& facts) {
        "where only the stage is handed over, `__threadfence_block` within a block, acquire and "
        "release on the flag itself instead of `__threadfence`.",
        "another block reads what was written before the fence"},
+      {"synchronization",
+       "Where it comes from `fence.proxy.async`: that is compiled to a GPU-wide fence, and "
+       "`fence.proxy.async.shared::cta` to one of the block.",
+       "asynchronous copies read global memory that the warp has just written"},
       {"algorithm", "Fence once after the loop, or exchange data through a second kernel.", ""}};
   return finding;
 }
