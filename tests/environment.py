@@ -21,21 +21,33 @@ def python_in(venv, requirements):
     stamp = venv / "kernelpro-requirements.txt"
     if stamp.exists() and stamp.read_text() == wanted:
         return python
-    steps = [
-        [sys.executable, "-m", "venv", "--clear", str(venv)],
-        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-         "--retries", "1", "--timeout", "20", "-r", str(requirements)],
-    ]
-    for step in steps:
-        try:
-            made = subprocess.run(step, capture_output=True, text=True, timeout=900)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            skip(str(error))
-        if made.returncode != 0:
-            lines = (made.stderr or made.stdout).strip().splitlines() or ["no reason given"]
-            skip(f"{' '.join(step[:4])}: {lines[-1]}")
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+           "--retries", "1", "--timeout", "20"]
+    run_or_skip([sys.executable, "-m", "venv", "--clear", str(venv)])
+    # uv needs a tenth of pip's time. Where it cannot be had, pip does.
+    fast = [str(python), "-m", "uv", "pip", "install", "--quiet", "--python", str(python),
+            "-r", str(requirements)]
+    if finished([*pip, "uv"]) or finished(fast):
+        run_or_skip([*pip, "-r", str(requirements)])
     stamp.write_text(wanted)
     return python
+
+
+def finished(step):
+    """What went wrong, or ""."""
+    try:
+        made = subprocess.run(step, capture_output=True, text=True, timeout=900)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if made.returncode == 0:
+        return ""
+    lines = (made.stderr or made.stdout).strip().splitlines() or ["no reason given"]
+    return f"{' '.join(step[:4])}: {lines[-1]}"
+
+
+def run_or_skip(step):
+    if wrong := finished(step):
+        skip(wrong)
 
 
 def prepare(venv, requirements):
