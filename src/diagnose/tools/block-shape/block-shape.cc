@@ -24,6 +24,8 @@ std::optional<Finding> block_shape(const Facts& facts) {
                            Resource::kFp64, Resource::kLsu}) {
     effect.scale(r, left);
   }
+  // An access to shared memory takes a pass, however many lanes it has.
+  effect.scale(Resource::kL1, 1 - (1 - left) * shared_part(facts));
   effect.waiting = left;
   Finding finding;
   set_gain(model.gain(effect), &finding);
