@@ -82,6 +82,24 @@ TEST_F(GatheredPlaces, AreThoseOfTheSamples) {
   EXPECT_TRUE(contains(gathered.basis, "samples of 1 kernel")) << gathered.basis;
 }
 
+// A report of Nsight Compute holds instructions without lines.
+TEST_F(GatheredPlaces, OfTheProgramsCodeOutrankThoseOfTheReportsInstructions) {
+  sample(Stall::kWait);
+  ASSERT_TRUE(with_code());
+  const std::string basis = gathered.basis;
+  std::string bare;
+  const auto recorded = read_file(kFixtures + "/patterns.sm_90a.txt");
+  ASSERT_TRUE(recorded);
+  for (const std::string& line : lines(*recorded)) {
+    if (!contains(line, "//## File")) bare += line + "\n";
+  }
+  add_instructions(bare, &gathered);
+  EXPECT_EQ(gathered.basis, basis);
+  ASSERT_TRUE(places());
+  ASSERT_EQ(places()->places.size(), 1u);
+  EXPECT_EQ(places()->places[0].at.line.line, kernel().code[20].line);
+}
+
 // An instruction that waits for no scoreboard: the samples are another kernel's.
 TEST_F(GatheredPlaces, SamplesThatDoNotFitAreNamedAsMissing) {
   sample(Stall::kLongScoreboard);
