@@ -40,6 +40,7 @@ bool opens_no_value(std::string_view word) {
 
 class Definitions {
  public:
+  Definitions(const Definitions&) = delete;  // templates_ refers to tokens_
   explicit Definitions(std::string_view text) : tokens_(source_tokens(text)), templates_(tokens_) {
     for (std::size_t k = 0; k < tokens_.size(); ++k) {
       const SourceToken& token = tokens_[k];

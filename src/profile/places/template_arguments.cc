@@ -61,11 +61,8 @@ void TemplateArguments::declare(std::size_t k) {
       if (is_name(n + 1)) found.name = tokens_[n + 1].text;
     } else if (is(n, "(") && n > after && is_name(n - 1)) {
       const std::string_view before = tokens_[n - 1].text;
-      if (before.starts_with("__") || before == "alignas") {
-        n = closing_token(tokens_, n);
-      } else {
-        found.name = before;
-      }
+      if (!before.starts_with("__") && before != "alignas") found.name = before;
+      n = closing_token(tokens_, n);
     }
   }
   if (found.name.empty()) return;
