@@ -46,8 +46,8 @@ def candidates(program, run):
 
 def counts(said):
     diagnosis, evidence = said["diagnosis"], said["evidence"]
-    places = [each["places"] for each in evidence["kernels"] or [evidence]
-              if each.get("places", {}).get("basis") == "sampled"][:1]  # the longest kernel's
+    longest = (evidence["kernels"] or [evidence])[0]
+    places = [longest["places"]] if longest.get("places", {}).get("basis") == "sampled" else []
     tools = [finding["tool"] for finding in diagnosis["findings"]]
     below = diagnosis.get("fraction_of_ceiling", 1) < BELOW
     return {"kernels": 1, "known": unknown_share(diagnosis["account"]) <= UNKNOWN, "sampled": len(places),

@@ -94,7 +94,7 @@ def main():
                 else:
                     results[name] = {"planted": planted(program),
                                      "said": said_of(program, arguments.kernelpro)}
-            except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+            except (RuntimeError, OSError, KeyError, subprocess.TimeoutExpired) as error:
                 print("%s: %s" % (name, error), file=sys.stderr)
     if arguments.keep:
         os.makedirs(arguments.keep, exist_ok=True)

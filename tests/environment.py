@@ -27,13 +27,13 @@ def python_in(venv, requirements):
     # uv needs a tenth of pip's time. Where it cannot be had, pip does.
     fast = [str(python), "-m", "uv", "pip", "install", "--quiet", "--python", str(python),
             "-r", str(requirements)]
-    if finished([*pip, "uv"]) or finished(fast):
+    if failure([*pip, "uv"]) or failure(fast):
         run_or_skip([*pip, "-r", str(requirements)])
     stamp.write_text(wanted)
     return python
 
 
-def finished(step):
+def failure(step):
     """What went wrong, or ""."""
     try:
         made = subprocess.run(step, capture_output=True, text=True, timeout=900)
@@ -46,7 +46,7 @@ def finished(step):
 
 
 def run_or_skip(step):
-    if wrong := finished(step):
+    if wrong := failure(step):
         skip(wrong)
 
 

@@ -169,7 +169,7 @@ constexpr MetricRow kSassRows[] = {
     {"sass.hot.ffma", "1", "fp32 multiply-adds, adds and multiplies in the hot loops"},
     {"sass.hot.fp32_fused", "1", "of them multiply-adds (FFMA)"},
     {"sass.hot.fp32_fusable", "1",
-     "pairs of an fp32 multiply and the one add that uses its result or a sum of products that "
+     "an fp32 multiply and the add that uses its result, or a sum of products that "
      "it begins, in the hot loops"},
     {"sass.hot.half_math", "1", "HFMA2, HADD2, HMUL2 in the hot loops, conversions left out"},
     {"sass.hot.half_scalar", "1", "of them on one element instead of two"},

@@ -127,10 +127,6 @@ KernelAccount read_kernel(const Json& json) {
   return kernel;
 }
 
-}  // namespace
-
-namespace {
-
 Json lines_json(const std::vector<SourceLine>& lines) {
   Json json = Json::array();
   for (const SourceLine& each : lines) json.push_back(source_line_json(each));

@@ -116,7 +116,7 @@ std::string place_words(const SourceLine& line, int offset, const std::string& i
 namespace {
 // Where the kernel itself calls the inlined function that the line stands in.
 std::string call_words(const SourceLine& line, const std::vector<SourceLine>& callers) {
-  if (callers.empty() || callers.back().same_place(line)) return "";
+  if (callers.empty() || callers.back().file.empty() || callers.back().same_place(line)) return "";
   return ", called at " + place_words(callers.back(), 0, "");
 }
 }  // namespace

@@ -102,8 +102,13 @@ std::size_t skipped(const std::string& text, std::size_t at) {
   std::size_t before = at;
   while (before > 0 && text[before - 1] == ' ') --before;
   const bool argument = before > 0 && (text[before - 1] == '<' || text[before - 1] == ',');
-  const std::size_t close = argument && text[at] == '(' ? text.find(')', at) : std::string::npos;
-  if (close == std::string::npos || close + 1 >= text.size()) return at;
+  if (!argument || text[at] != '(') return at;
+  std::size_t close = at;
+  for (int depth = 0; close < text.size(); ++close) {
+    if (text[close] == '(') ++depth;
+    if (text[close] == ')' && --depth == 0) break;
+  }
+  if (close + 1 >= text.size()) return at;
   const char next = text[close + 1];
   return is_digit(next) || next == '-' ? close + 1 : at;
 }
@@ -114,7 +119,7 @@ std::string common_word(std::string word) {
   if (word == "false") return "0";
   if (word == "const") return "";
   if (!is_digit(word.front())) return word;
-  while (!is_digit(word.back())) word.pop_back();
+  while (word.find_last_of("uUlL") == word.size() - 1) word.pop_back();
   return word;
 }
 

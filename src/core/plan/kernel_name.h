@@ -14,9 +14,10 @@ std::string demangled(const std::string& name);
 // Short form for use in a sentence: no result type, namespaces or parameters, and template
 // arguments shortened to fit `width` characters. "axpy<float>".
 std::string short_kernel_name(const std::string& name, std::size_t width = 40);
-// Equal for the same kernel as different tools spell it: `rounds<false, 4u>` of a mangled name is
-// `rounds<(bool)0, (unsigned int)4>` to Nsight Compute. Short names of different namespaces are
-// equal, too.
+// Equal for a kernel as different tools spell it: `rounds<false, 4u>` of a mangled name is
+// `rounds<(bool)0, (unsigned int)4>` to Nsight Compute. Not for every spelling: arguments that are
+// lambdas or functions differ. Kernels of different namespaces, or with other parameters, share
+// one.
 std::string kernel_key(const std::string& name);
 
 }  // namespace kernelpro

@@ -63,6 +63,8 @@ TEST(KernelName, IsTheSameHoweverItIsSpelled) {
   same("", "");
   EXPECT_NE(kernel_key("_Z6roundsILb0EEvPf"), kernel_key("_Z6roundsILb1EEvPf"));
   EXPECT_NE(kernel_key("tile<4>(float*)"), kernel_key("tile<8>(float*)"));
+  EXPECT_NE(kernel_key("_Z1kILf40490fdbEEvv"), kernel_key("_Z1kILf40490fdcEEvv"));
+  same("pick<(Mode<(int)2>)3>(float*)", "pick<3>(float *)");
 }
 
 TEST(KernelName, FitsIntoItsWidth) {

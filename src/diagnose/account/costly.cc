@@ -79,8 +79,8 @@ constexpr Remedy kOfTiles = {
 // A store holds its registers until it has read them.
 constexpr Remedy kOfStores = {
     Stall::kLongScoreboard,
-    "the registers that the stores send are needed again later, or fewer and wider stores send "
-    "them",
+    "the registers that the stores send are not needed again so soon, or fewer and wider stores "
+    "send them",
     "shared-memory",
     "Hand results over through shared memory and bulk or 128-bit stores, or begin the next tile in "
     "other registers.",
@@ -123,7 +123,9 @@ const Remedy& remedy_of(const CostlyPlace& place) {
   };
   if (place.stall != Stall::kLongScoreboard) return remedy_of(place.stall);
   if (mentions("SYNCS") || mentions("UBLKCP") || mentions("UTMALDG")) return kOfTiles;
-  return mentions("STG") ? kOfStores : remedy_of(place.stall);
+  const bool store = place.because && (place.because->instruction.starts_with("STG") ||
+                                       contains(place.because->instruction, " STG"));
+  return store ? kOfStores : remedy_of(place.stall);
 }
 
 void add_costly_places(const Places& places, const BeyondFloor& beyond, double call_us,

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace kernelpro {
 namespace {
 
@@ -63,6 +65,24 @@ TEST(Costly, OneThatHasPlacesIsLeftAlone) {
   place_finding(waits.places, waits.account, 100, &finding);
   EXPECT_EQ(finding.places.size(), 1u);
   EXPECT_EQ(finding.share, 0);
+}
+
+TEST(Costly, WhatWouldHaveToHoldDependsOnWhatIsWaitedFor) {
+  CostlyPlace place;
+  place.stall = Stall::kLongScoreboard;
+  const auto because = [&](const char* instruction) {
+    place.because = CodePoint{{"k.cu", 3, ""}, 0, instruction};
+    return std::string(remedy_of(place).condition);
+  };
+  const std::string load = because("LDG.E.128 R4, desc[UR4][R2.64]");
+  const std::string store = because("@P6 STG.E desc[UR18][R2.64], R27");
+  const std::string tile = because("UBLKCP.S.G [UR6], [UR8], UR10");
+  EXPECT_NE(load, store);
+  EXPECT_NE(load, tile);
+  EXPECT_NE(store, tile);
+  EXPECT_EQ(because("UTMASTG.2D [UR16], [UR10]"), load) << "it reads no registers of lanes";
+  place.stall = Stall::kBarrier;
+  EXPECT_EQ(because("@P6 STG.E desc[UR18][R2.64], R27"), remedy_of(Stall::kBarrier).condition);
 }
 
 }  // namespace

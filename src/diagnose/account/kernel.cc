@@ -134,12 +134,12 @@ void cover_floor(double us, bool memory, double* issue_us, Waits* waits_us) {
   cover_issue(part * *issue_us, issue_us);
 }
 
-// Of the start and the end of a kernel, when its busiest multiprocessor has no block.
+// Of the start and the end of a launch, when its busiest multiprocessor has no block.
 constexpr double kMostRampUs = 5;
 
 // The start, the tail and unequal blocks: cycles of multiprocessors without a block. Counters of
 // one launch come from several passes, which take unequally long where later ones find in the cache
-// what the first one fetched: a ramp that is too long is such a difference, and the busiest
+// what the first one fetched: a ramp that is longer than that is such a difference, and the busiest
 // multiprocessor says how long its own pass took.
 void take_idle(const Evidence& evidence, const Evidence& facts, Spending* kernel) {
   const auto mean = facts.get("sm__cycles_active.avg");
@@ -148,17 +148,18 @@ void take_idle(const Evidence& evidence, const Evidence& facts, Spending* kernel
   const double us = kernel->all();
   if (mean && elapsed && *elapsed > 0) {
     const double busiest = std::max(*mean, most.value_or(*elapsed));
-    const double ramp = std::clamp(us * (1 - busiest / *elapsed), 0.0, kMostRampUs);
+    const double launches = std::max(1.0, facts.get("kernel.launches").value_or(1));
+    const double ramp = std::clamp(us * (1 - busiest / *elapsed), 0.0, kMostRampUs * launches);
     kernel->take({PartKind::kRamp,
                   {},
                   ramp,
                   Level::kCounters,
-                  "1 - sm__cycles_active.max / gpc__cycles_elapsed.max"});
+                  "1 - sm__cycles_active.max / gpc__cycles_elapsed.max, at most 5 us a launch"});
     kernel->take({PartKind::kWaves,
                   {},
                   (us - ramp) * (busiest - *mean) / busiest,
                   Level::kCounters,
-                  "1 - sm__cycles_active.avg / .max"});
+                  "1 - sm__cycles_active.avg / .max, of what the ramp leaves"});
     return;
   }
   const auto waves = facts.get("launch__waves_per_multiprocessor");

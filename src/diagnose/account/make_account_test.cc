@@ -190,6 +190,8 @@ TEST(Account, ARampIsNotTheDifferenceOfTwoPasses) {
   const KernelAccount& kernel = account.kernels[0];
   EXPECT_NEAR(kernel.part(PartKind::kRamp), 5, 1e-4);
   EXPECT_NEAR(kernel.part(PartKind::kWaves), 19.5, 1e-4);
+  e.set("kernel.launches", 4, "test");
+  EXPECT_NEAR(make_account(e, roofline(e)).kernels[0].part(PartKind::kRamp), 20, 1e-4);
 }
 
 // A product and a pass over its results: the arithmetic is the product's, and so is its floor.

@@ -260,6 +260,7 @@ FindingSites aliases_of(const Facts& facts, SiteKind kind) {
     const bool stands =
         std::any_of(facts.sites().begin(), facts.sites().end(), [&](const SourceSite& declared) {
           return declared.kind == kind && names(site.line.text, declared.name) &&
+                 !contains(site.line.text, declared.name + "[") &&
                  !declared.line.same_place(site.line);
         });
     if (stands) found.push_back(named(site));

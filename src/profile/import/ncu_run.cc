@@ -98,8 +98,15 @@ int add_ncu_counters(const NcuImport& import, Evidence* evidence) {
   int count = 0;
   for (KernelEvidence& kernel : evidence->kernels) {
     const double launches = kernel.facts.get("kernel.launches").value_or(1);
-    for (const KernelEvidence& theirs : import.evidence.kernels) {
-      if (kernel_key(theirs.name) != kernel_key(kernel.name)) continue;
+    const auto& all = import.evidence.kernels;
+    // Kernels of several namespaces, or with other parameters, share a key.
+    const bool exact = std::any_of(all.begin(), all.end(), [&](const KernelEvidence& theirs) {
+      return theirs.name == kernel.name;
+    });
+    for (const KernelEvidence& theirs : all) {
+      const bool same =
+          exact ? theirs.name == kernel.name : kernel_key(theirs.name) == kernel_key(kernel.name);
+      if (!same) continue;
       const double theirs_launches = theirs.facts.get("kernel.launches").value_or(1);
       bool any = false;
       for (const auto& [name, item] : theirs.facts.items()) {

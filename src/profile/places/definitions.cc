@@ -192,14 +192,17 @@ std::vector<SourceSite> followed(std::string_view text, const std::vector<Source
   const Definitions definitions(text);
   const std::vector<std::string> lines = kernelpro::lines(std::string(text));
   std::vector<SourceSite> result;
-  for (const SourceSite& site : sites) {
+  for (std::size_t k = 0; k < sites.size(); ++k) {
+    const SourceSite& site = sites[k];
     const bool constant = site.kind == SiteKind::kDepth || site.kind == SiteKind::kBlock ||
                           site.kind == SiteKind::kGrid || site.kind == SiteKind::kShared;
-    const std::vector<Definition> found =
-        constant ? definitions.all_of(site.name, site.line.line) : std::vector<Definition>();
-    const bool defined = definitions.find(site.name, site.line.line) != nullptr &&
-                         definitions.find(site.name, site.line.line)->line == site.line.line;
-    if (!defined || found.empty()) {
+    const Definition* own = constant ? definitions.find(site.name, site.line.line) : nullptr;
+    std::vector<Definition> found;
+    if (own != nullptr && own->line == site.line.line) {
+      found = definitions.all_of(site.name, site.line.line);
+    }
+    const std::size_t rest = sites.size() - k - 1;
+    if (found.empty() || result.size() + found.size() + rest > kMostSites) {
       result.push_back(site);
       continue;
     }
@@ -210,7 +213,6 @@ std::vector<SourceSite> followed(std::string_view text, const std::vector<Source
                         site.name});
     }
   }
-  if (result.size() > kMostSites) result.resize(kMostSites);
   return result;
 }
 

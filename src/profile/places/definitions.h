@@ -20,8 +20,8 @@ namespace kernelpro {
 std::vector<SourceSite> definition_sites(const std::string& file, std::string_view text,
                                          const std::vector<int>& used_at);
 inline constexpr std::size_t kMostDefinitions = 80;
-// These sites of the file; in place of a depth or size that is a template's parameter by another
-// name, the lines that choose it.
+// These sites of the file; in place of a depth or size that only passes a template's parameter on,
+// the lines that choose its argument.
 std::vector<SourceSite> followed(std::string_view text, const std::vector<SourceSite>& sites);
 
 }  // namespace kernelpro

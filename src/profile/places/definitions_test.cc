@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 
 namespace kernelpro {
 namespace {
@@ -133,6 +134,36 @@ TEST(Definitions, SitesFollowThem) {
   EXPECT_EQ(sites[0].line.text, "using Hot = Ring<32, 2>;");
   EXPECT_EQ(sites[1].line.line, 18);
   EXPECT_EQ(sites[2].kind, SiteKind::kLaunch);
+}
+
+TEST(Definitions, ADefaultIsChosenWhereNothingElseIs) {
+  const char* source =
+      "template <int Rows, int Stages = 4>\nstruct Ring { float a[Stages]; };\n"
+      "using One = Ring<32>;\nusing Two = Ring<64, 2>;\n";
+  std::vector<int> at;
+  for (const SourceSite& site : definition_sites("a.cu", source, {2})) {
+    if (site.name == "Stages") at.push_back(site.line.line);
+  }
+  EXPECT_EQ(at, (std::vector{1, 4}));
+}
+
+// Templates that name each other, and lists that never end.
+TEST(Definitions, AnyTextEndsSoon) {
+  std::string each_other = "template <int T> struct A {\n";
+  for (int i = 0; i < 16; ++i) each_other += "B<T> b" + std::to_string(i) + ";\n";
+  each_other += "};\ntemplate <int T> struct B {\n";
+  for (int i = 0; i < 16; ++i) each_other += "A<T> a" + std::to_string(i) + ";\n";
+  each_other += "};\n";
+  std::string open;
+  for (int i = 0; i < 200; ++i) open += "template <int T> struct A { int t; };\n";
+  for (int i = 0; i < 20'000; ++i) open += "A <\n";
+  for (const std::string& text : {each_other, open}) {
+    std::vector<int> lines;
+    for (int line = 1; line <= 40; ++line) lines.push_back(line);
+    const double begin = static_cast<double>(std::clock());
+    definition_sites("a.cu", text, lines);
+    EXPECT_LT((static_cast<double>(std::clock()) - begin) / CLOCKS_PER_SEC, 2);
+  }
 }
 
 }  // namespace

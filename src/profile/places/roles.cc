@@ -311,8 +311,8 @@ std::vector<WarpRole> warp_roles(const SassFunction& function, const std::vector
 
 namespace {
 
-// Instructions from which no loop that works can be reached.
-std::vector<char> behind_loops(const std::vector<Flow>& flow) {
+// Instructions from which no loop and no work can be reached.
+std::vector<char> behind_work(const SassFunction& function, const std::vector<Flow>& flow) {
   std::vector<std::vector<int>> before(flow.size());
   const auto edge = [&](std::size_t from, int to) {
     if (to >= 0 && slot(to) < flow.size()) before[slot(to)].push_back(static_cast<int>(from));
@@ -325,6 +325,10 @@ std::vector<char> behind_loops(const std::vector<Flow>& flow) {
   std::vector<int> work;
   for (const Loop& loop : find_loops(flow)) {
     if (loop.body.size() > kPolling) work.insert(work.end(), loop.body.begin(), loop.body.end());
+  }
+  for (std::size_t k = 0; k < flow.size(); ++k) {
+    const bool works = std::ranges::find(kWork, function.code[k].op) != std::end(kWork);
+    if (works) work.push_back(static_cast<int>(k));
   }
   std::vector<char> behind(flow.size(), 1);
   while (!work.empty()) {
@@ -343,7 +347,7 @@ void leave_out_idle_warps(const SassFunction& function, const std::vector<Flow>&
                           const ControlFlow& control, std::vector<WaitAt>* samples,
                           std::map<Stall, StallShare>* stalls) {
   if (warp_roles(function, flow, control, *samples).empty()) return;
-  const std::vector<char> behind = behind_loops(flow);
+  const std::vector<char> behind = behind_work(function, flow);
   const auto idle = [&](const WaitAt& each) {
     return each.stall == Stall::kBarrier && behind[slot(each.instruction)] != 0;
   };

@@ -20,9 +20,9 @@ std::vector<WarpRole> warp_roles(const SassFunction& function, const std::vector
                                  const ControlFlow& control, const std::vector<WaitAt>& samples);
 
 // Where a kernel has roles: takes away the samples of warps that wait for their block's end at a
-// barrier behind all loops. They have nothing to do, and what the others wait for takes the time;
-// of the cycles without an issue, those others have all. `stalls`: of the same samples, and of
-// those outside the code.
+// barrier behind all loops and all work. They have nothing to do, and what the others wait for
+// takes the time; of the cycles without an issue, those others have all. `stalls`: of the same
+// samples, and of those outside the code.
 void leave_out_idle_warps(const SassFunction& function, const std::vector<Flow>& flow,
                           const ControlFlow& control, std::vector<WaitAt>* samples,
                           std::map<Stall, StallShare>* stalls);

@@ -167,6 +167,25 @@ TEST(Roles, WarpsWithNothingToDoAreLeftOut) {
   EXPECT_GT(left / working, 0.9 * exposed / all);
 }
 
+// Of working warps, also in a loop as short as one that only looks again.
+TEST(Roles, WaitsAtABarrierBeforeFurtherWorkAreKept) {
+  Sampled k = pipeline();
+  for (SassInstruction& each : k.f.code) {
+    if (each.line != 32) continue;
+    each.root = "BAR";
+    each.operands = "0x1";
+    const int place = static_cast<int>(&each - k.f.code.data());
+    k.samples.push_back({place, Stall::kBarrier, 50, 50});
+    break;
+  }
+  std::map<Stall, StallShare> stalls;
+  for (const WaitAt& each : k.samples) stalls[each.stall].share += each.all;
+  stalls[Stall::kBarrier].exposed = 50;
+  const std::vector<Flow> flow = flow_of(k.f);
+  leave_out_idle_warps(k.f, flow, control_flow(k.f, flow), &k.samples, &stalls);
+  EXPECT_EQ(stalls[Stall::kBarrier].share, 50);
+}
+
 TEST(Roles, AreKeptInEvidenceAndAccount) {
   Places places;
   places.roles = pipeline().roles();

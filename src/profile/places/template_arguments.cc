@@ -2,12 +2,15 @@
 #include "profile/places/template_arguments.h"
 
 #include <algorithm>
+#include <map>
 
 namespace kernelpro {
 
 namespace {
 constexpr std::size_t kMostTemplates = 200, kMostInstances = 16;
-constexpr std::size_t kFar = 400;  // tokens of a list, or of a declaration
+constexpr std::size_t kMostLists = 2000;  // that look like arguments
+constexpr int kMostVisited = 64;          // instances, to answer one question
+constexpr std::size_t kFar = 400;         // tokens of a list, or of a declaration
 constexpr int kMostPassedOn = 4;
 }  // namespace
 
@@ -15,7 +18,7 @@ TemplateArguments::TemplateArguments(const std::vector<SourceToken>& tokens) : t
   for (std::size_t k = 0; k < tokens_.size() && templates_.size() < kMostTemplates; ++k) {
     if (is(k, "template") && is(k + 1, "<")) declare(k);
   }
-  for (Template& each : templates_) instances_of(&each);
+  find_instances();
 }
 
 std::size_t TemplateArguments::list(std::size_t open,
@@ -48,10 +51,13 @@ void TemplateArguments::declare(std::size_t k) {
   found.first = tokens_[k].line;
   for (const auto& [from, to] : parts) {
     std::string_view name;
-    for (std::size_t n = from; n < to && !is(n, "="); ++n) {
+    std::size_t n = from;
+    for (; n < to && !is(n, "="); ++n) {
       if (is_name(n)) name = tokens_[n].text;
     }
     found.parameters.push_back(name);
+    found.defaults.push_back(n + 1 < to ? argument(n + 1, to, tokens_[n].line)
+                                        : TemplateArgument());
   }
   // "struct NAME", "using NAME =", or the name before the parameters of a function.
   std::size_t n = after;
@@ -74,28 +80,39 @@ void TemplateArguments::declare(std::size_t k) {
   templates_.push_back(std::move(found));
 }
 
-void TemplateArguments::instances_of(Template* each) const {
-  for (std::size_t k = 0; k < tokens_.size(); ++k) {
-    if (each->instances.size() == kMostInstances) return;
-    if (!is_name(k) || tokens_[k].text != each->name || !is(k + 1, "<")) continue;
-    if (tokens_[k].line >= each->first && tokens_[k].line <= each->last) continue;
+TemplateArgument TemplateArguments::argument(std::size_t from, std::size_t to, int line) const {
+  TemplateArgument found;
+  found.line = from < to ? tokens_[from].line : line;
+  for (std::size_t n = from; n < to; ++n) {
+    if (is_name(n)) found.uses.push_back(tokens_[n].text);
+  }
+  found.single = to == from + 1 && found.uses.size() == 1;
+  return found;
+}
+
+void TemplateArguments::find_instances() {
+  std::map<std::string_view, std::vector<Template*>> by_name;
+  for (Template& each : templates_) by_name[each.name].push_back(&each);
+  std::size_t lists = 0;
+  for (std::size_t k = 0; k < tokens_.size() && lists < kMostLists; ++k) {
+    if (!is_name(k) || !is(k + 1, "<")) continue;
+    const auto found = by_name.find(tokens_[k].text);
+    if (found == by_name.end()) continue;
+    ++lists;
     std::vector<std::pair<std::size_t, std::size_t>> parts;
     if (list(k + 1, &parts) == 0) continue;
     Instance instance{tokens_[k].line, {}};
     for (const auto& [from, to] : parts) {
-      TemplateArgument argument;
-      argument.line = from < to ? tokens_[from].line : instance.line;
-      for (std::size_t n = from; n < to; ++n) {
-        if (is_name(n)) argument.uses.push_back(tokens_[n].text);
-      }
-      argument.single = to == from + 1 && argument.uses.size() == 1;
-      instance.arguments.push_back(std::move(argument));
+      instance.arguments.push_back(argument(from, to, instance.line));
     }
-    each->instances.push_back(std::move(instance));
+    for (Template* each : found->second) {
+      const bool own = instance.line >= each->first && instance.line <= each->last;
+      if (!own && each->instances.size() < kMostInstances) each->instances.push_back(instance);
+    }
   }
 }
 
-void TemplateArguments::add(std::string_view name, int line, int depth,
+void TemplateArguments::add(std::string_view name, int line, int depth, int* left,
                             std::vector<TemplateArgument>* all) const {
   for (const Template& each : templates_) {
     if (line < each.first || line > each.last) continue;
@@ -103,18 +120,21 @@ void TemplateArguments::add(std::string_view name, int line, int depth,
     if (found == each.parameters.end()) continue;
     const auto place = static_cast<std::size_t>(found - each.parameters.begin());
     for (const Instance& instance : each.instances) {
-      if (place >= instance.arguments.size()) continue;
-      const TemplateArgument& argument = instance.arguments[place];
+      if (--*left < 0) return;
+      const bool given = place < instance.arguments.size();
+      const TemplateArgument& chosen = given ? instance.arguments[place] : each.defaults[place];
+      if (chosen.line == 0) continue;
       const std::size_t before = all->size();
-      if (argument.single && depth > 0) add(argument.uses[0], argument.line, depth - 1, all);
-      if (all->size() == before) all->push_back(argument);
+      if (chosen.single && depth > 0) add(chosen.uses[0], chosen.line, depth - 1, left, all);
+      if (all->size() == before) all->push_back(chosen);
     }
   }
 }
 
 std::vector<TemplateArgument> TemplateArguments::chosen(std::string_view name, int line) const {
   std::vector<TemplateArgument> all;
-  if (!name.empty()) add(name, line, kMostPassedOn, &all);
+  int left = kMostVisited;
+  if (!name.empty()) add(name, line, kMostPassedOn, &left, &all);
   std::stable_sort(
       all.begin(), all.end(),
       [](const TemplateArgument& a, const TemplateArgument& b) { return a.line < b.line; });

@@ -21,6 +21,7 @@ struct TemplateArgument {
 class TemplateArguments {
  public:
   explicit TemplateArguments(const std::vector<SourceToken>& tokens);
+  explicit TemplateArguments(std::vector<SourceToken>&&) = delete;
   // Of a name at a line, if a template around that line has such a parameter: through templates
   // that pass it on, in the order of lines; at most kMost.
   std::vector<TemplateArgument> chosen(std::string_view name, int line) const;
@@ -35,14 +36,17 @@ class TemplateArguments {
     std::string_view name;
     int first = 0, last = 0;  // lines
     std::vector<std::string_view> parameters;
+    std::vector<TemplateArgument> defaults;  // of parameters without one: line 0
     std::vector<Instance> instances;
   };
 
   void declare(std::size_t k);
-  void instances_of(Template* each) const;
+  void find_instances();
+  TemplateArgument argument(std::size_t from, std::size_t to, int line) const;
   // The token after the list that opens at `open`, with what lies between its commas; 0: no list.
   std::size_t list(std::size_t open, std::vector<std::pair<std::size_t, std::size_t>>* parts) const;
-  void add(std::string_view name, int line, int depth, std::vector<TemplateArgument>* all) const;
+  void add(std::string_view name, int line, int depth, int* left,
+           std::vector<TemplateArgument>* all) const;
   bool is(std::size_t k, std::string_view text) const { return is_token(tokens_, k, text); }
   bool is_name(std::size_t k) const {
     return k < tokens_.size() && tokens_[k].kind == SourceToken::Kind::kName;

@@ -302,13 +302,14 @@ bool adds(const SassInstruction& fma, const SassInstruction& other) {
 std::vector<int> fusable_multiplies(const Dataflow& body) {
   constexpr int kLongest = 16;  // products of one sum
   std::vector<int> result;
+  std::set<int> ended;  // adds: each can take one product in
   for (int p = 0; p < body.size(); ++p) {
     if (body.at(p).root != "FMUL") continue;
     int sum = p;
     for (int k = 0; k < kLongest && body.readers(sum).size() == 1; ++k) {
       const int next = body.readers(sum)[0].place;
       const SassInstruction& reader = body.at(next);
-      if (reader.root == "FADD") result.push_back(p);
+      if (reader.root == "FADD" && ended.insert(next).second) result.push_back(p);
       if (reader.root != "FFMA" || !adds(reader, body.at(sum))) break;
       sum = next;
     }

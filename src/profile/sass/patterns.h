@@ -38,8 +38,8 @@ std::vector<int> updates(const Dataflow& body);
 // Global loads whose value goes to shared memory and nowhere else.
 std::vector<int> staged_copies(const Dataflow& body);
 
-// Multiplies whose only reader is an add, or whose sum with further products an add is the only
-// reader of: in another order each product would meet an addition.
+// Multiplies whose only reader is an add, or that begin a sum of products whose only reader is an
+// add: in another order each product would meet an addition. One for each such add.
 std::vector<int> fusable_multiplies(const Dataflow& body);
 
 // Integer divisions and remainders by a run-time value: the place where each estimates its

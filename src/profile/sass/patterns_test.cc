@@ -272,5 +272,32 @@ TEST(Updates, AStoreToWhereTheIterationLoads) {
   EXPECT_EQ(changed("FMUL R9, R0, 0.5", "IMAD.WIDE R2, R7, 0x4, R4"), 0);
 }
 
+// What stands between the load and the store of such a loop.
+double fusable_in(const std::string& sums) {
+  std::string text = kHalve;
+  const std::string product = "/*00c0*/ FMUL R9, R0, 0.5 ;\n";
+  const std::size_t at = text.find(product);
+  EXPECT_NE(at, std::string::npos);
+  text.replace(at, product.size(), sums);
+  const auto mixes = kernel_mixes(text);
+  EXPECT_EQ(mixes.size(), 1U);
+  return mixes.empty() ? -1 : mixes[0].mix.metrics.at("sass.hot.fp32_fusable");
+}
+
+TEST(Fusable, AProductWhoseSumAnAdditionEnds) {
+  EXPECT_EQ(fusable_in("/*00c0*/ FMUL R8, R0, R1 ;\n/*00c4*/ FADD R9, R8, R5 ;\n"), 1);
+  const std::string first = "/*00c0*/ FMUL R8, R0, R1 ;\n/*00c4*/ FFMA R8, R0, R5, R8 ;\n";
+  EXPECT_EQ(fusable_in(first + "/*00c8*/ FADD R9, R8, R6 ;\n"), 1);
+  EXPECT_EQ(fusable_in(first + "/*00c8*/ FFMA R9, R0, R6, -R8 ;\n"), 0) << "nothing adds to it";
+  EXPECT_EQ(fusable_in("/*00c0*/ FMUL R8, R0, R1 ;\n/*00c4*/ FFMA R8, R8, R5, R6 ;\n"
+                       "/*00c8*/ FADD R9, R8, R6 ;\n"),
+            0)
+      << "it is multiplied";
+  EXPECT_EQ(fusable_in("/*00c0*/ FMUL R8, R0, R1 ;\n/*00c4*/ FMUL R10, R0, R5 ;\n"
+                       "/*00c8*/ FADD R9, R8, R10 ;\n"),
+            1)
+      << "one addition takes one of them in";
+}
+
 }  // namespace
 }  // namespace kernelpro

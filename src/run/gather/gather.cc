@@ -263,7 +263,9 @@ void add_counters_of_program(const std::vector<std::string>& argv, const Trace& 
   std::vector<NcuKernel> kernels;
   for (const KernelEvidence& kernel : gathered->evidence.kernels) {
     if (kernels.size() == kMost || kernel.facts.get("kernel.share").value_or(1) < 0.05) break;
-    kernels.push_back({mangled[kernel.name], kernel.facts.get("kernel.launches").value_or(1) >= 2});
+    const auto name = mangled.find(kernel.name);
+    if (name == mangled.end()) continue;
+    kernels.push_back({name->second, kernel.facts.get("kernel.launches").value_or(1) >= 2});
   }
   if (kernels.empty()) return;
   const auto import = run_under_ncu(argv, kernels, timeout_s);

@@ -99,15 +99,18 @@ void finish(const Facts& facts, bool shared, Finding* finding) {
 }
 
 bool is_atomic(std::string_view instruction) {
-  return instruction.find("ATOM") != std::string_view::npos ||
-         instruction.find("RED.") != std::string_view::npos;
+  for (const std::string_view name : {"ATOMG", "ATOM.", "RED.", "REDG"}) {
+    if (instruction.find(name) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 // Even one after the other they would take little of the time, and nothing waits for them. Their
 // part of the accesses does not tell where bulk copies move the data.
 bool too_few(const Facts& facts, const Atomics& atomics) {
   const double ns = facts.maybe("gpu__time_duration.sum").value_or(0);
-  return ns > 0 && !has_cas_loop(facts) && atomics.requests * kSerialNs < kLeastTime * ns &&
+  return ns > 0 && facts.places() != nullptr && !has_cas_loop(facts) &&
+         atomics.requests * kSerialNs < kLeastTime * ns &&
          exposed_by(facts, is_atomic) < kLeastTime;
 }
 
@@ -117,7 +120,7 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
   const auto each = per_warp(facts, atomics.requests);
   const bool many = atomics.part >= kLeastPart && each.value_or(1) >= kLeastPerWarp;
   if (atomics.requests <= 0 || (unit < kUnitBusy && !many)) return std::nullopt;
-  if (too_few(facts, atomics)) return std::nullopt;
+  if (unit < kUnitBusy && too_few(facts, atomics)) return std::nullopt;
   const double spread = atomics.sectors / atomics.requests;
   const auto l2 = facts.maybe("lts__t_sectors_srcunit_tex.sum");
   const double of_l2 = l2 && *l2 > 0 ? std::min(1.0, atomics.sectors / *l2) : 0;

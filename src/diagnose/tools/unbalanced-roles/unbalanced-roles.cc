@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLeastGain = 1.05;
 constexpr double kSlack = 1.2;
-constexpr double kCame = 0.57;       // of what roles could win, in logarithms: what repairs won
+constexpr double kPowerWon = 0.57;   // of what roles could win: what repairs won
 constexpr double kLeastBusy = 0.05;  // of a role's time
 constexpr double kGrave = 1.3;
 constexpr double kEvened = 0.9;      // of the waits at barriers
@@ -92,7 +92,7 @@ std::optional<Finding> unbalanced_roles(const Facts& facts) {
   if (pace == nullptr) return meeting_at_barriers(facts);
   const double shorter = without_wait(roles, *pace), shared = balanced(roles, *pace);
   Finding finding;
-  finding.likely_speedup = std::pow(std::max(shorter, shared), kCame);
+  finding.likely_speedup = std::pow(std::max(shorter, shared), kPowerWon);
   finding.upper_speedup = kSlack * std::max(shorter, shared);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = finding.likely_speedup >= kGrave ? Severity::kCritical : Severity::kWarning;

@@ -34,16 +34,15 @@ std::optional<Finding> unfused_multiply_add(const Facts& facts) {
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = Severity::kWarning;
   finding.metrics = {"sass.hot.fp32_fusable", "sass.hot.instructions"};
-  finding.cause = number(pairs) +
-                  " multiplications in the hot loop are followed by the one addition "
-                  "that uses them: " +
-                  percent(share) + " of its instructions would go away as fused multiply-adds.";
+  finding.cause =
+      number(pairs) +
+      " multiplications in the hot loop begin a sum that an addition of its own ends: " +
+      percent(share) + " of its instructions would go away as fused multiply-adds.";
   finding.sites = line_of(facts, {"sass.hot.fp32_fusable", "sass.hot.ffma"});
   finding.prescriptions = {
       {"fast-math",
-       "Write `fmaf(a, b, c)`, and do not use `__fmul_rn` and `__fadd_rn` (or `-fmad=false`), "
-       "which "
-       "forbid fusing.",
+       "Write `fmaf(a, b, c)` for each product, onto the running sum, and do not use `__fmul_rn` "
+       "and `__fadd_rn` (or `-fmad=false`), which forbid fusing.",
        "results must be bit-identical to unfused ones"},
       {"algorithm", "Reorder sums so that each product meets an addition.", ""}};
   return finding;
