@@ -71,16 +71,16 @@ def main():
     names = ("kernels", "known", "sampled", "single", "below", "silent", "watched")
     total = dict.fromkeys(names, 0)
     with tempfile.TemporaryDirectory() as folder:
-        for run in options.runs:
+        for number, run in enumerate(options.runs):
             place = run
             if run.endswith(".jsonl"):
-                place = os.path.join(folder, os.path.basename(run))
+                place = os.path.join(folder, str(number))
                 subprocess.run([options.kernelpro, "pack", run, place], check=True, capture_output=True)
             sums = dict.fromkeys(names, 0)
             for said in candidates(options.kernelpro, place):
                 for name, value in counts(said).items():
                     sums[name] += value
-            print(row(os.path.basename(run.rstrip("/")), sums), flush=True)
+            print(row("/".join(os.path.abspath(run).split("/")[-2:]), sums), flush=True)
             for name in names:
                 total[name] += sums[name]
     print(row("all", total))
