@@ -90,10 +90,6 @@ std::string last_part(const std::string& name) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-bool in_word(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 // Past a cast before a literal, "(bool)1", or the name of an anonymous namespace.
 std::size_t skipped(const std::string& text, std::size_t at) {
   for (const std::string_view unnamed : {"(anonymous namespace)::", "<unnamed>::", "(unnamed)::"}) {
@@ -137,7 +133,7 @@ std::string kernel_key(const std::string& name) {
   std::string key;
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i;
-    while (end < text.size() && in_word(text[end])) ++end;
+    while (end < text.size() && in_identifier(text[end])) ++end;
     if (const std::size_t to = skipped(text, i); to > i) {
       end = to;
     } else if (end > i) {

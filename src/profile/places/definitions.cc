@@ -48,7 +48,7 @@ class Definitions {
       if (token.kind == Kind::kDefine) {
         keep(token.text, {SiteKind::kDefinition, token.line, token.line, {}, false});
       } else if (token.kind == Kind::kName) {
-        if (is(k + 1, "=")) value(k, k + 2);
+        if (is(k + 1, "=")) value(k);
         if (is(k + 1, "{")) braces(k);
         if (is(k + 1, "(")) function(k);
       }
@@ -108,7 +108,7 @@ class Definitions {
 
   // "type name = value": up to the comma or semicolon that ends it. An assignment gives a value to
   // a name that has been defined before, and is no definition.
-  void value(std::size_t k, std::size_t from) {
+  void value(std::size_t k) {
     if (k == 0) return;
     const bool typed = is_name(k - 1) || is(k - 1, "*") || is(k - 1, "&") || is(k - 1, ">");
     if (!typed && !(is(k - 1, ",") && in_list(k))) return;
@@ -119,6 +119,7 @@ class Definitions {
                      {},
                      false};
     int depth = 0;
+    const std::size_t from = k + 2;
     std::size_t n = from;
     for (; n < tokens_.size(); ++n) {
       if (is(n, "(") || is(n, "{") || is(n, "[")) ++depth;
@@ -136,7 +137,7 @@ class Definitions {
   void braces(std::size_t k) {
     if (k == 0 || opens_no_value(tokens_[k - 1].text)) return;
     const std::size_t end = closing(k + 1);
-    if (is(end + 1, ";") || is(end + 1, ",")) value(k, k + 2);
+    if (is(end + 1, ";") || is(end + 1, ",")) value(k);
   }
 
   // Whether the comma before `k` parts the declarators of a statement, and not arguments.
