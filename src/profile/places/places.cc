@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -365,6 +368,24 @@ bool is_source(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> compiled_lines(std::string_view text) {
+  std::vector<std::string> numbered;
+  for (std::string& each : lines(text)) {
+    const std::string_view directive = trim(each);
+    if (!directive.starts_with("#line ")) {
+      numbered.push_back(std::move(each));
+      continue;
+    }
+    const std::vector<std::string> named = words(directive);
+    std::size_t next = 0;
+    std::from_chars(named[1].data(), named[1].data() + named[1].size(), next);
+    // Another file's lines follow, or a number that this file cannot have.
+    if (named.size() > 2 || next < 1 || next > numbered.size() + 1) break;
+    numbered.resize(next - 1);
+  }
+  return numbered;
+}
+
 LineText lines_in(const std::string& folder) {
   auto known = std::make_shared<std::map<std::string, std::vector<std::string>>>();
   return [folder, known](const std::string& file, int line) -> std::string {
@@ -373,7 +394,7 @@ LineText lines_in(const std::string& folder) {
     if (found == known->end()) {
       constexpr std::int64_t kMostBytes = 4 << 20;
       const Result<std::string> text = read_file(join(folder, file), kMostBytes);
-      found = known->emplace(file, lines(text ? *text : "")).first;
+      found = known->emplace(file, compiled_lines(text ? *text : "")).first;
     }
     return slot(line) <= found->second.size() ? found->second[slot(line) - 1] : "";
   };
