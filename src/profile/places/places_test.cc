@@ -428,8 +428,9 @@ TEST(CompiledLines, AreThoseOfTheSourceWithoutItsKnobs) {
       "// idea: tiles\n#include \"task.h\"\n// @knob TILE 32 64\n__global__ void k() {\n"
       "  work(TILE);\n}\n";
   const std::vector<std::string> shown = lines(source);
-  for (const KnobValues& values : {KnobValues{}, KnobValues{{"TILE", "32"}},
-                                   KnobValues{{"TILE", "32"}, {"UNROLL", "4"}, {"VEC", "float4"}}}) {
+  for (const KnobValues& values :
+       {KnobValues{}, KnobValues{{"TILE", "32"}},
+        KnobValues{{"TILE", "32"}, {"UNROLL", "4"}, {"VEC", "float4"}}}) {
     const std::string compiled =
         apply_knobs(source, values) + "\n#line 1 \"kernelpro_call\"\nint other;\n";
     std::vector<std::string> got = compiled_lines(compiled);
