@@ -178,8 +178,34 @@ def ask(options):
             print(seen)
 
 
+def right_texts(run, candidate):
+    """Gives the lines that its evidence names their texts. What was recorded before 2026-11-29 has
+    those of earlier lines: it read the file that was compiled, with the knobs' values in front."""
+    store = sqlite3.connect(os.path.join(run, "store.db"))
+    text, = store.execute("select text from sources where hash = (select source from candidates where id = ?)",
+                          (candidate,)).fetchone()
+    source = [""] + [line.strip() for line in text.split("\n")]
+
+    def mend(item):
+        if isinstance(item, dict):
+            if item.get("file") == "kernel.cu" and "text" in item and 0 < item["line"] < len(source):
+                item["text"] = source[item["line"]]
+            item = list(item.values())
+        elif isinstance(item, list) and len(item) == 3 and item[0] == "kernel.cu" and 0 < item[1] < len(source):
+            item[2] = source[item[1]]
+        for each in item if isinstance(item, list) else ():
+            mend(each)
+    for evidence, in store.execute("select json from evidence where candidate = ?", (candidate,)).fetchall():
+        known = json.loads(evidence)
+        mend(known)
+        store.execute("update evidence set json = ? where candidate = ?", (json.dumps(known), candidate))
+    store.commit()
+    store.close()
+
+
 def diagnose_again(options, run, candidate):
     """Stores what today's tools say of the evidence that was kept; what went wrong, or None."""
+    right_texts(run, candidate)
     out, wrong = call(options, "diagnose", f"{run}:{candidate}", "--json")
     if wrong or "{" not in out:
         return wrong or "no diagnosis"

@@ -19,6 +19,7 @@ constexpr double kPower = 84;          // powf against a few multiplications
 constexpr double kPowerConversions = 3;
 constexpr double kPowerSelects = 15;
 constexpr double kXuRate = 8;  // special-function-unit cycles per warp instruction
+constexpr double kRarely = 4;  // what the unit's instructions can be off by
 constexpr double kLeastShare = 0.12;
 constexpr double kLeastGain = 1.05;
 
@@ -39,10 +40,15 @@ std::optional<Finding> expensive_math(const Facts& facts) {
   if (instructions <= 0 || special + divisions + angles <= 0) return std::nullopt;
   const double powers = powers_of(facts);
   const double extra = kDivision * divisions + kTrigonometric * angles + kPower * powers;
-  const double share = std::min(0.96, extra / instructions);
+  double share = std::min(0.96, extra / instructions);
+  const KernelModel& model = facts.model();
+  // Divisions and powers use the unit: where it hardly works, they run rarely, as behind a branch.
+  const auto busy = model.busy(Resource::kXu), issuing = model.busy(Resource::kIssue);
+  if (busy && issuing && *issuing > 0 && special > 0 && angles <= 0) {
+    share = std::min(share, kRarely * *busy / kXuRate * extra / special / *issuing);
+  }
   // The unit's time for one loop pass over the loop's issue time.
   const double unit = std::min(1.0, kXuRate * special / std::max(instructions, kXuRate * special));
-  const KernelModel& model = facts.model();
   const bool bound = model.counted() ? model.demand(Resource::kXu) >= 0.5 : unit >= 0.6;
   if (share < kLeastShare && !bound) return std::nullopt;
   if (!model.counted() && (!facts.roofline().known() || facts.roofline().fraction >= 0.5)) {
@@ -86,7 +92,7 @@ std::optional<Finding> expensive_math(const Facts& facts) {
                      " instructions each)";
     finding.metrics.emplace_back("sass.hot.selects");
   }
-  if (const auto busy = model.busy(Resource::kXu)) {
+  if (busy) {
     finding.cause += "; their unit is busy " + percent(*busy) + " of the time";
     finding.metrics.emplace_back("sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed");
   }
