@@ -54,9 +54,11 @@ bool uses_unit(const SassInstruction& i, const SassInstruction& stalled, Stall s
   }
   if (stall == Stall::kTexThrottle) return i.op == Op::kTexture;
   if (stall == Stall::kMioThrottle) {
-    // A constant load whose address is in a register goes through this queue too.
+    // What waits for room takes room. Thread numbers are read too rarely to fill a queue; a
+    // constant load whose address is in a register goes through it too.
+    if (i.op == stalled.op && i.op != Op::kUnknown && i.op != Op::kOther) return true;
     return is_of(i, {Op::kSharedLoad, Op::kSharedStore, Op::kSharedAtomic, Op::kMatrixLoad,
-                     Op::kSpecial, Op::kConvert, Op::kShuffle, Op::kCount}) ||
+                     Op::kSpecial, Op::kConvert, Op::kShuffle}) ||
            (i.root == "LDC" && i.operands.find("][R") != std::string::npos);
   }
   return i.op == stalled.op && i.op != Op::kUnknown && i.op != Op::kOther;

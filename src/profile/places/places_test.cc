@@ -356,6 +356,29 @@ TEST(Places, AWarpgroupsWaitIsBlamedOnItsProducts) {
   EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "HGMMA"));
 }
 
+// Written by hand after sm_90a's. Bulk copies wait for room that copies take: the thread's number
+// is read again in many loops, and fills no queue.
+TEST(Places, AThrottledCopyIsBlamedOnCopies) {
+  const std::vector<SassFunction> functions = parse_sass(
+      "\t.target\tsm_90a\n"
+      "\t.section\t.text.ring,\"ax\",@progbits\n"
+      "\t.global\tring\n"
+      "\t.type\tring,@function\n"
+      "\t.other\tring,@\"STO_CUDA_ENTRY STV_DEFAULT\"\n"
+      "ring:\n.text.ring:\n"
+      ".L_x_1:\n"
+      "        /*0000*/                   S2R R1, SR_TID.X ;\n"
+      "        /*0010*/                   UBLKCP.S.G [UR8], [UR6], UR4 ;\n"
+      "        /*0020*/                   ISETP.LT.AND P0, PT, R1, R3, PT ;\n"
+      "        /*0030*/               @P0 BRA `(.L_x_1) ;\n"
+      "        /*0040*/                   EXIT ;\n");
+  ASSERT_EQ(functions.size(), 1u);
+  const Places places = of_one(functions[0], 1, Stall::kMioThrottle);
+  ASSERT_EQ(places.places.size(), 1u);
+  ASSERT_EQ(places.places[0].producers.size(), 1u);
+  EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "UBLKCP"));
+}
+
 TEST(Places, AThrottledLoadIsBlamedOnTheLoadsOfItsLoop) {
   const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
   const SassFunction& f = kernels.at("loads_in_flight");
