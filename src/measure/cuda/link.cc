@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <limits>
+#include <system_error>
 
 #include "base/clock.h"
 #include "base/process/processes.h"
@@ -17,7 +20,26 @@ constexpr std::int64_t kHostMemory = 16LL << 30;  // resident; a CUDA process ne
 constexpr double kPostedTimeout = 60;             // a context on a cold machine takes seconds
 constexpr int kStopRounds = 10;
 constexpr double kIdleShare = 0.1;  // of one processor: less is only waiting
+constexpr int kSilentPeriods = 2;
+constexpr int kMostFiles = 10'000;  // looked at in a process's folder
 constexpr int kRefusedStatus = 77;  // measure/worker/cuda/capture_sandbox.h
+
+// When a file below `folder` was last written, on the file system's clock.
+std::int64_t newest_change(const std::string& folder) {
+  std::int64_t newest = std::numeric_limits<std::int64_t>::min();
+  if (folder.empty()) return newest;
+  int left = kMostFiles;
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator at(
+      folder, std::filesystem::directory_options::skip_permission_denied, error);
+  for (; !error && at != std::filesystem::recursive_directory_iterator() && left > 0; --left) {
+    std::error_code gone;
+    const auto written = at->last_write_time(gone);
+    if (!gone) newest = std::max<std::int64_t>(newest, written.time_since_epoch().count());
+    at.increment(error);
+  }
+  return newest;
+}
 
 std::string refused_call(const Exit& exit) {
   // Where the signal is blocked (as by posix_spawn), the OS ends the process outright.
@@ -160,11 +182,18 @@ Answer CudaLink::ask_while_busy(const Json& message, double most_s, double idle_
     return processor_seconds({pids.begin(), pids.end()});
   };
   double before = used();
+  const std::size_t alone = tree().size();
+  std::int64_t changed = newest_change(folder_ ? folder_->path() : "");
+  int silent = 0;  // periods without a sign of a compiler: processes for it, or files
   const auto patience = [&] {
     const double now = used(), left = start + most_s - real_clock().now_s();
     const bool busy = now - before > kIdleShare * idle_s;
     before = now;
-    return busy ? std::clamp(left, 0.0, idle_s) : 0;
+    const std::int64_t latest = newest_change(folder_ ? folder_->path() : "");
+    const bool compiles = tree().size() > alone || latest != changed;
+    changed = latest;
+    silent = compiles ? 0 : silent + 1;
+    return busy && silent < kSilentPeriods ? std::clamp(left, 0.0, idle_s) : 0;
   };
   Answer answer = receive(std::min(idle_s, most_s), patience);
   if (auto* lost = std::get_if<Lost>(&answer)) lost->seconds = real_clock().now_s() - start;

@@ -74,18 +74,26 @@ TEST_F(CudaLinks, AStoppedProcessGoesOnWhenItIsAsked) {
 }
 
 TEST(CudaLinkLimits, WhoeverOnlyWaitsIsNotWaitedFor) {
-  const auto seconds = [](const char* does) {
+  const TempDir place;
+  const auto seconds = [&](const char* does) {
+    Result<std::shared_ptr<PrivateFolder>> folder = PrivateFolder::make(place.path());
+    EXPECT_TRUE(folder);
     Command command;
-    command.argv = {"/bin/sh", "-c", does};
+    command.argv = {"/bin/sh", "-c", does, "sh", (*folder)->path()};
     Result<CudaLink> link = CudaLink::start(std::move(command));
     EXPECT_TRUE(link);
-    const Answer answer = link->ask_while_busy({{"do", "capture"}}, 3, 1);
+    link->own(*folder);
+    const Answer answer = link->ask_while_busy({{"do", "capture"}}, 5, 1);
     const auto* lost = std::get_if<Lost>(&answer);
     EXPECT_TRUE(lost != nullptr && lost->timed_out) << does;
     return lost == nullptr ? 0 : lost->seconds;
   };
-  EXPECT_LT(seconds("sleep 600"), 3);
-  EXPECT_GE(seconds("while :; do :; done"), 2.5);
+  EXPECT_LT(seconds("sleep 600"), 4);
+  EXPECT_LT(seconds("while :; do :; done"), 4) << "it compiles nothing";
+  EXPECT_GE(seconds("while :; do echo >> \"$1/log\"; done"), 4.5);
+  EXPECT_GE(seconds("i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; "
+                    "(while :; do :; done) & while :; do :; done"),
+            4.5);
 }
 
 TEST(CudaLinkLimits, AnswersTogetherHaveALimit) {
