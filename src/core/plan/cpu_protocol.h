@@ -33,6 +33,7 @@ constexpr const char* kCpuObjectName = "/kernel.so";
 constexpr int kCpuFloatStateExit = 160;
 constexpr int kCpuSignalStateExit = 161;
 constexpr int kCpuForeignAnswerExit = 162;
+constexpr int kCpuRegistersExit = 163;
 
 // One buffer: whole pages of the inputs' or outputs' file, between two unmapped pages. The tensor
 // begins with the pages, or ends with them, less the bytes that its alignment requires.
@@ -87,7 +88,9 @@ struct CpuStatus {
   std::atomic<std::int32_t> is_write{0};      // SIGSEGV: a store
   std::atomic<std::int32_t> system_call{-1};  // SIGSYS: the refused call
   std::atomic<std::int32_t> float_state{0};   // 1: not as the ABI has it after loading or a call
-  std::atomic<std::int32_t> signal_state{0};  // 1: the signal mask or a fault's handler was changed
+  std::atomic<std::int32_t> signal_state{
+      0};  // 1: the signal mask, a fault's handler or its stack was changed
+  std::atomic<std::int32_t> registers{0};     // 1: not all restored that a callee must restore
   std::atomic<std::uint64_t> address{0};      // SIGSEGV: the faulting address
   std::atomic<std::int64_t> mapped_pages{0};  // SIGSEGV, SIGABRT: address space in use
 };

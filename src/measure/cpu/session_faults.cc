@@ -105,8 +105,13 @@ Outcome CpuSession::explain(double timeout_s, const std::string& phase) {
   }
   if (status_.at->signal_state != 0) {
     return Rejected{"signal-state",
-                    "the kernel left its caller's thread with other signals blocked, or a handler "
-                    "of faults of its own: restore both before returning"};
+                    "the kernel left its caller's thread with other signals blocked, or with "
+                    "another handler of faults or stack for it: restore all before returning"};
+  }
+  if (status_.at->registers != 0) {
+    return Rejected{"registers",
+                    "the kernel returned without restoring a register that the ABI has callees "
+                    "restore (rbx, rbp, r12 to r15, the thread pointer): restore all of them"};
   }
   if (would_not_stop_) {
     return Crashed{"the kernel's process did not stop when told to, and was ended, while " + phase,

@@ -39,6 +39,8 @@ struct Sealed {
   std::uint64_t mask = 0;
   CpuStatus* status = nullptr;
   std::uintptr_t handlers[std::size(kFaults)] = {};
+  std::uintptr_t handlers_stack = 0;
+  std::uintptr_t thread_pointer = 0;
 };
 union SealedPage {
   Sealed is;
@@ -55,6 +57,9 @@ extern const char kernelpro_gate_wrote[], kernelpro_gate_read[];
 [[noreturn]] void kernelpro_gate_order(void* bytes, std::size_t count);
 [[noreturn]] void kernelpro_gate_answered(long written);
 [[noreturn]] void kernelpro_gate_ordered(long got);
+// Calls `entry(arguments)`; ends in kernelpro_gate_changed unless it restores what a callee must.
+void kernelpro_gate_call(void (*entry)(const void*), const void* arguments);
+[[noreturn]] void kernelpro_gate_changed();
 [[gnu::visibility("hidden"), gnu::used]] alignas(kPage) gate::SealedPage kernelpro_sealed;
 }
 
@@ -110,6 +115,68 @@ kernelpro_gate_read:
   cld
   mov %rax, %rdi
   jmp kernelpro_gate_ordered
+
+  .globl kernelpro_gate_call
+  .hidden kernelpro_gate_call
+kernelpro_gate_call:
+  .cfi_startproc
+  push %rbp
+  .cfi_adjust_cfa_offset 8
+  push %rbx
+  .cfi_adjust_cfa_offset 8
+  push %r12
+  .cfi_adjust_cfa_offset 8
+  push %r13
+  .cfi_adjust_cfa_offset 8
+  push %r14
+  .cfi_adjust_cfa_offset 8
+  push %r15
+  .cfi_adjust_cfa_offset 8
+  sub $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  mov %rdi, %rax
+  mov %rsi, %rdi
+  lea 48(%rsp), %rbp
+  mov %rsp, %rbx
+  lea 1(%rsp), %r12
+  lea 2(%rsp), %r13
+  lea 3(%rsp), %r14
+  lea 4(%rsp), %r15
+  call *%rax
+  mov %rsp, %rax
+  xor %rbx, %rax
+  lea 48(%rsp), %rcx
+  xor %rbp, %rcx
+  or %rcx, %rax
+  lea 1(%rsp), %rcx
+  xor %r12, %rcx
+  or %rcx, %rax
+  lea 2(%rsp), %rcx
+  xor %r13, %rcx
+  or %rcx, %rax
+  lea 3(%rsp), %rcx
+  xor %r14, %rcx
+  or %rcx, %rax
+  lea 4(%rsp), %rcx
+  xor %r15, %rcx
+  or %rcx, %rax
+  jnz 1f
+  add $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  pop %r15
+  pop %r14
+  pop %r13
+  pop %r12
+  pop %rbx
+  pop %rbp
+  ret
+1:
+  mov kernelpro_sealed(%rip), %rsp
+  movq $0, (%rsp)
+  xor %ebp, %ebp
+  cld
+  jmp kernelpro_gate_changed
+  .cfi_endproc
 )");
 #elif defined(__aarch64__)
 asm(R"(
@@ -142,6 +209,13 @@ kernelpro_gate_read:
   mov x29, #0
   mov x30, #0
   b kernelpro_gate_ordered
+
+  .globl kernelpro_gate_call
+  .hidden kernelpro_gate_call
+kernelpro_gate_call:
+  mov x9, x0
+  mov x0, x1
+  br x9
 )");
 #endif
 
@@ -170,6 +244,27 @@ static_assert(kChannelFd == 3, "the assembler's number");
 #endif
 }
 
+// Of the calling thread; 0 without one.
+[[gnu::always_inline]] inline std::uintptr_t handlers_stack() {
+  stack_t now;
+  raw_call(SYS_sigaltstack, 0, reinterpret_cast<long>(&now));
+  return (now.ss_flags & SS_DISABLE) != 0 ? 0 : reinterpret_cast<std::uintptr_t>(now.ss_sp);
+}
+
+// Where the calling thread's variables are. Instructions can change it too, so that a filter of
+// system calls cannot keep it.
+[[gnu::always_inline]] inline std::uintptr_t thread_pointer() {
+#if defined(__x86_64__)
+  constexpr long kGetFs = 0x1003;  // ARCH_GET_FS
+  std::uintptr_t now = 0;
+  raw_call(SYS_arch_prctl, kGetFs, reinterpret_cast<long>(&now));
+#elif defined(__aarch64__)
+  std::uintptr_t now = 0;
+  asm volatile("mrs %0, tpidr_el0" : "=r"(now));
+#endif
+  return now;
+}
+
 [[gnu::always_inline]] inline bool signals_as_before(const gate::Sealed& sealed) {
   std::uint64_t mask = 0;
   raw_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, reinterpret_cast<long>(&mask), sizeof mask);
@@ -179,7 +274,7 @@ static_assert(kChannelFd == 3, "the assembler's number");
     raw_call(SYS_rt_sigaction, kFaults[i], 0, reinterpret_cast<long>(&action), sizeof mask);
     same = same && action.handler == sealed.handlers[i];
   }
-  return same;
+  return same && handlers_stack() == sealed.handlers_stack;
 }
 
 [[gnu::always_inline]] inline void require_float_state() {
@@ -199,6 +294,7 @@ static_assert(kChannelFd == 3, "the assembler's number");
     sealed.status->signal_state = 1;
     end_with(kCpuSignalStateExit);
   }
+  if (thread_pointer() != sealed.thread_pointer) kernelpro_gate_changed();
 }
 
 [[noreturn, gnu::always_inline]] inline void read_rest() {
@@ -239,6 +335,8 @@ bool close_gate(CpuStatus* status) {
     raw_call(SYS_rt_sigaction, kFaults[i], 0, reinterpret_cast<long>(&action), 8);
     sealed.handlers[i] = action.handler;
   }
+  sealed.handlers_stack = handlers_stack();
+  sealed.thread_pointer = thread_pointer();
   return ::mprotect(&kernelpro_sealed, kPage, PROT_READ) == 0;
 }
 
@@ -246,6 +344,11 @@ void answer_and_serve(const void* frame, std::size_t bytes, Orderly* orderly) {
   g_orderly = orderly;
   require_float_state();  // constructors have run
   kernelpro_gate_write(frame, bytes);
+}
+
+extern "C" [[gnu::used, gnu::visibility("hidden")]] void kernelpro_gate_changed() {
+  kernelpro_sealed.is.status->registers = 1;
+  end_with(kCpuRegistersExit);
 }
 
 // The clock has stopped, so looking is free. Also where a candidate jumped to the system call: what
@@ -267,7 +370,8 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] void kernelpro_gate_ordered(
   if (!acceptable(order)) end_with(1);
   for (std::int32_t i = 0; i < order.repeats; ++i) {
     for (std::int32_t set = 0; set < order.sets; ++set) {
-      g_orderly->entry(g_orderly->arguments[static_cast<std::size_t>(order.first + set)].data());
+      kernelpro_gate_call(g_orderly->entry,
+                          g_orderly->arguments[static_cast<std::size_t>(order.first + set)].data());
       require_float_state();
     }
   }

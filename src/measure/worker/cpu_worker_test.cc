@@ -376,5 +376,29 @@ TEST_F(CpuWorker, EndsOnAChangedFloatingPointState) {
   EXPECT_EQ(page->float_state, 1) << "in a constructor";
 }
 
+#if defined(__x86_64__)
+TEST_F(CpuWorker, EndsOnARegisterThatACalleeMustRestore) {
+  std::vector<std::string> changes;
+  for (const char* name : {"rbx", "r12", "r13", "r14", "r15"}) {
+    changes.push_back(std::string("asm volatile(\"movabs $0x5a5a5a5a5a5a5a5a, %%") + name +
+                      "\" ::: \"memory\");");
+  }
+  for (const std::string& change : changes) {
+    new (page) CpuStatus;
+    ASSERT_EQ(begin(object(change.c_str())), "") << change;
+    EXPECT_FALSE(call(0, 1)) << change;
+    EXPECT_EQ(child.finish().code, kCpuRegistersExit) << change;
+    EXPECT_EQ(page->registers, 1) << change;
+  }
+  new (page) CpuStatus;
+  ASSERT_EQ(begin(object("stack_t none{}; none.ss_flags = SS_DISABLE; sigaltstack(&none, nullptr);",
+                         "#include <signal.h>\n")),
+            "");
+  call(0, 1);  // it is looked at when the clock has stopped
+  EXPECT_EQ(child.finish().code, kCpuSignalStateExit);
+  EXPECT_EQ(page->signal_state, 1) << "no stack for handlers";
+}
+#endif
+
 }  // namespace
 }  // namespace kernelpro
