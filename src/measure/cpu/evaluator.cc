@@ -77,7 +77,9 @@ class CpuEvaluator : public Evaluator {
   std::vector<std::string> labels_;  // of the task
   int most_probes_ = 0;              // of the current evaluation; 0: all
   double call_s_ = 0;                // the longest checked call of the current case
-  bool leads_ = false;               // the kinds that were left out are met now
+  std::string candidate_;            // its shared object in the current case
+  std::shared_ptr<Patience> patience_;
+  bool leads_ = false;  // the kinds that were left out are met now
   struct Met {
     std::vector<std::size_t> kinds;
     double call_s = 0;
@@ -85,9 +87,10 @@ class CpuEvaluator : public Evaluator {
   std::vector<Met> met_;  // by case: the candidate's probes, and its longest checked call
 };
 
-constexpr int kUntimedProbes = 2;    // kinds for each case that is not timed, in a search
-constexpr double kProbeS = 2;        // a call on a probe may take this long ...
-constexpr double kProbeCalls = 100;  // ... and as many calls on the task's own inputs
+constexpr double kPatienceLimits = 2;  // of one call: what a case's may waste together
+constexpr int kUntimedProbes = 2;      // kinds for each case that is not timed, in a search
+constexpr double kProbeS = 2;          // a call on a probe may take this long ...
+constexpr double kProbeCalls = 100;    // ... and as many calls on the task's own inputs
 
 // Where a call finds its tensors must not tell whether it is timed.
 int any_slot(const CpuCase& state) {
@@ -155,6 +158,7 @@ Result<CpuSession::Started> CpuEvaluator::start(const CpuCase& state, const Bina
   SessionSettings settings;
   settings.worker = worker_;
   settings.load_timeout_s = std::max(settings_.timeout_s, 1.0);
+  if (binary.shared_object == candidate_) settings.patience = patience_;
   const bool kernel = !binary.shared_object.empty();
   KP_ASSIGN(CpuBuffers memory, kernel ? make_buffers(state) : make_small_buffers(state));
   KP_ASSIGN(CpuSession::Started started,
@@ -249,6 +253,7 @@ CpuEvaluator::Verdict CpuEvaluator::probe_others(std::size_t i, const Subject& s
   });
   if (others.empty()) return std::optional<Outcome>();
   call_s_ = met_[i].call_s;
+  candidate_ = subject.binaries[i].shared_object;
   KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
   std::vector<const ProbeSet*> ignored;
@@ -290,6 +295,9 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   const CpuCase& state = cases_[i];
   plan.compares_values = state.linear;
   const double begun = real_clock().now_s();
+  candidate_ = subject.binaries[i].shared_object;
+  patience_ = std::make_shared<Patience>();
+  patience_->limit_s = kPatienceLimits * settings_.timeout_s;
   KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
   Session session = std::move(std::get<Session>(started));

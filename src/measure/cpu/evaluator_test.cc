@@ -177,6 +177,15 @@ TEST_F(CpuEvaluator, AWorkerThatIsKilledFromOutsideIsNotBlamed) {
   EXPECT_EQ(crashed->by, Crashed::By::kOutside) << crashed->reason;
 }
 
+// Each call stays below its limit, all together do not.
+TEST_F(CpuEvaluator, WhatCallsWasteIsAddedUp) {
+  const TimedOut late = expect<TimedOut>(
+      testing::kernel("#include <time.h>\n", "",
+                      "static int calls = 0; const timespec a_while{3, 600000000};\n"
+                      "if (++calls > 1) nanosleep(&a_while, nullptr);"));
+  EXPECT_TRUE(contains(late.phase, "taken together")) << late.phase;
+}
+
 TEST_F(CpuEvaluator, AKernelCannotPretendToBeKilledFromOutside) {
   for (const char* suicide : {"kill(getpid(), SIGKILL);", "raise(SIGTERM);", "raise(SIGINT);",
                               "fcntl(3, F_SETSIG, SIGKILL); fcntl(3, F_SETOWN, getpid());"}) {

@@ -38,9 +38,13 @@ constexpr double kAtOnce_s = 0.1;      // to receive what has been sent
 constexpr double kLongestStop_s = 10;  // for a worker to obey SIGSTOP; then it is killed
 constexpr double kLateNs = 2e5;        // of a processor's time between SIGSTOP and the stop: usual
 constexpr double kMostLateNs = 5e8;    // ... of all together; more is not by chance
+// Beyond these, patience is spent: to load, to obey an order besides the call, and to stop; and how
+// much slower than the quickest a call may be.
+constexpr double kLoad_s = 5, kOrder_s = 0.5, kStop_s = 0.5, kSlower = 8;
 constexpr double kUnseenShare = 0.02;  // of a call's processor time that ended threads may hide
 constexpr double kNothingNs = 1e3;     // other threads' work, where there were none
 constexpr std::uint64_t kWatchedWords = 8;  // of each output, when the answer arrives
+constexpr std::uint64_t kOtherWords = 2;    // of each output of the other sets
 constexpr double kPatience = 8;  // limit on how far a call's time limit grows on a busy machine
 // Of our environment nothing else is passed on: a candidate can print what it gets.
 constexpr std::initializer_list<const char*> kSanitizerOptions = {"ASAN_OPTIONS", "TSAN_OPTIONS",
@@ -157,8 +161,13 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
   session->addresses_.resize(addresses);
   std::memcpy(session->addresses_.data(), frame->bytes.data() + sizeof ready,
               expected - sizeof ready);
+  session->patience_ = settings.patience;
+  const double begun = real_clock().now_s();
   frame = session->child_.receive(settings.load_timeout_s);
   if (!frame) return Started(session->explain(settings.load_timeout_s, phase));
+  if (auto late = session->took(real_clock().now_s() - begun, kLoad_s, phase)) {
+    return Started(*late);
+  }
   const CpuLoaded loaded = ready_of(*frame);
   if (frame->bytes.size() != sizeof loaded || loaded.ok == 0) {
     const std::string problem = printable(loaded.problem);
@@ -373,21 +382,49 @@ std::variant<Called, Outcome> CpuSession::call(const CpuCall& wanted, double tim
   return Called{static_cast<double>(real_clock().now_ns() - start)};
 }
 
-std::vector<CpuSession::Watched> CpuSession::watch_outputs(const CpuCall& wanted) const {
+std::optional<Outcome> CpuSession::took(double seconds, double expected_s,
+                                        const std::string& phase) {
+  if (!patience_) return std::nullopt;
+  patience_->spent_s += std::max(0.0, seconds - expected_s);
+  if (patience_->spent_s <= patience_->limit_s) return std::nullopt;
+  return TimedOut{patience_->limit_s,
+                  phase +
+                      ", all loads, calls and stops taken together, beyond what its quickest "
+                      "call would need"};
+}
+
+std::vector<CpuSession::Watched> CpuSession::watch(std::size_t set, std::uint64_t words,
+                                                   std::uint64_t secret) const {
   std::vector<Watched> watched;
-  if (wanted.sets != 1) return watched;
-  const std::uint64_t secret = fresh_secret();
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const std::size_t slot = static_cast<std::size_t>(wanted.first) * tensors_.size() + i;
+    const std::size_t slot = set * tensors_.size() + i;
     const CpuSlot& s = buffers_.slots()[slot];
     if (s.writable == 0 || s.bytes == 0) continue;
     const std::size_t bytes = std::min<std::size_t>(8, static_cast<std::size_t>(s.bytes));
     const std::uint64_t places = static_cast<std::uint64_t>(s.bytes) - bytes + 1;
-    for (std::uint64_t k = 0; k < kWatchedWords; ++k) {
-      const std::uint64_t at = kp::mix64(secret + kWatchedWords * i + k) % places;
+    for (std::uint64_t k = 0; k < words; ++k) {
+      const std::uint64_t at = kp::mix64(secret + words * slot + k) % places;
       watched.push_back({buffers_.data(slot) + at, bytes, 0});
     }
   }
+  return watched;
+}
+
+std::vector<CpuSession::Watched> CpuSession::watch_outputs(const CpuCall& wanted) const {
+  if (wanted.sets != 1) return {};
+  return watch(static_cast<std::size_t>(wanted.first), kWatchedWords, fresh_secret());
+}
+
+// The outputs of the sets that this call has nothing to do with, as they are.
+std::vector<CpuSession::Watched> CpuSession::watch_others(const CpuCall& wanted) const {
+  std::vector<Watched> watched;
+  const std::uint64_t secret = fresh_secret();
+  const auto first = static_cast<std::size_t>(wanted.first);
+  for (std::size_t set = 0; set < sets(); ++set) {
+    if (set >= first && set < first + static_cast<std::size_t>(wanted.sets)) continue;
+    for (const Watched& word : watch(set, kOtherWords, secret)) watched.push_back(word);
+  }
+  for (Watched& word : watched) word.note();
   return watched;
 }
 
@@ -406,19 +443,29 @@ std::optional<Outcome> CpuSession::count_late_work(Called* called) const {
 std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& wanted, double timeout_s,
                                                      const std::string& phase) {
   std::vector<Watched> outputs = watch_outputs(wanted);
+  const std::vector<Watched> others = watch_others(wanted);
   const RunBeside beside(child_.pid());
   if (auto outcome = order(wanted, timeout_s, phase)) return *outcome;
   const std::int64_t start = real_clock().now_ns();
   go_on();
   if (auto outcome = answer(timeout_s, phase)) return *outcome;
   Called called{static_cast<double>(real_clock().now_ns() - start)};
-  for (Watched& word : outputs) std::memcpy(&word.seen, word.at, word.bytes);
+  for (Watched& word : outputs) word.note();
   pause();
   if (would_not_stop_) return explain(timeout_s, phase);
+  if (patience_) {
+    const double calls = std::max(1, wanted.sets * wanted.repeats), s = called.wall_ns * 1e-9;
+    patience_->call_s = std::min(patience_->call_s, s / calls);
+    const double needed = kOrder_s + kSlower * calls * patience_->call_s;
+    if (auto late = took(s, needed, phase)) return *late;
+    if (auto late = took(late_.wall_ns * 1e-9, kStop_s, phase)) return *late;
+  }
   if (auto outcome = count_late_work(&called)) return *outcome;
-  for (const Watched& word : outputs) {
-    if (std::memcmp(&word.seen, word.at, word.bytes) == 0) continue;
+  if (!std::ranges::all_of(outputs, &Watched::same)) {
     return Rejected{"late-work", "the kernel still changed its results after it had returned"};
+  }
+  if (!std::ranges::all_of(others, &Watched::same)) {
+    return Rejected{"out-of-bounds", "the kernel wrote to an output of another call"};
   }
   if (const std::size_t threads = list_dir(task_folder()).size(); threads > kMostThreads) {
     return Crashed{"the kernel keeps " + std::to_string(threads) + " threads; at most " +

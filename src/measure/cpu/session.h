@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,11 +28,20 @@
 
 namespace kernelpro {
 
+// What a candidate's processes may take beyond what its calls need: limits of single calls, loads
+// and stops do not add up to one, and an evaluation has hundreds of each.
+struct Patience {
+  double limit_s = 0;
+  double spent_s = 0;
+  double call_s = INFINITY;  // its quickest call so far
+};
+
 // Workers use all hardware threads, with OpenMP threads that sleep soon after a call, so that an
 // untimed process disturbs the timed one as little as possible.
 struct SessionSettings {
   std::string worker;  // path of kernelpro-worker
   double load_timeout_s = 30;
+  std::shared_ptr<Patience> patience;  // null: without end
 };
 
 struct Called {
@@ -114,7 +125,13 @@ class CpuSession {
     const char* at = nullptr;
     std::size_t bytes = 0;
     std::uint64_t seen = 0;
+    void note() { std::memcpy(&seen, at, bytes); }
+    bool same() const { return std::memcmp(&seen, at, bytes) == 0; }
   };
+  std::vector<Watched> watch(std::size_t set, std::uint64_t words, std::uint64_t secret) const;
+  std::vector<Watched> watch_others(const CpuCall& wanted) const;
+  // An outcome when patience is at an end.
+  std::optional<Outcome> took(double seconds, double expected_s, const std::string& phase);
   std::vector<Watched> watch_outputs(const CpuCall& wanted) const;
   std::optional<Outcome> count_late_work(Called* called) const;
   void wait_until_stopped();
@@ -149,7 +166,8 @@ class CpuSession {
   std::uint64_t seed_ = 0;          // of the last `scatter`
   std::size_t scattered_ = 0;       // threads that it found
   LoadMeter load_;                  // since the turn began
-  ThreadTimes threads_then_;        // when the turn began
+  std::shared_ptr<Patience> patience_;
+  ThreadTimes threads_then_;  // when the turn began
   double cpu_then_ns_ = 0;
   bool would_not_stop_ = false;
   struct Late {
