@@ -50,6 +50,8 @@ std::optional<Finding> low_memory_parallelism(const Facts& facts) {
   const auto have = in_flight(facts);
   const auto need = needed_in_flight(facts);
   if (!have || !need || *have >= kEnough * *need) return std::nullopt;
+  // How much bulk copies have under way is not in the code.
+  if (facts.maybe("sass.bulk_copies").value_or(0) > 0) return std::nullopt;
   const Roofline& roof = facts.roofline();
   const KernelModel& model = facts.model();
   // Arithmetic-bound tasks need reuse before bandwidth; wasted sectors come first.
