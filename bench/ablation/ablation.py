@@ -188,7 +188,7 @@ def right_texts(run, candidate):
 
     def mend(item):
         if isinstance(item, dict):
-            if item.get("file") == "kernel.cu" and "text" in item and 0 < item["line"] < len(source):
+            if item.get("file") == "kernel.cu" and item.get("text") and 0 < item["line"] < len(source):
                 item["text"] = source[item["line"]]
             item = list(item.values())
         elif isinstance(item, list) and len(item) == 3 and item[0] == "kernel.cu" and 0 < item[1] < len(source):

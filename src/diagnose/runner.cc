@@ -123,10 +123,24 @@ struct Pass {
   std::vector<View> kernels;  // at least one: the call's only kernel
 };
 
-// Of the call's time; where nothing timed the kernels of a call apart, each is as likely the long
-// one.
+// Threads times instructions; 0: unknown.
+double work_in(const Evidence& facts) {
+  return facts.get("launch__grid_size").value_or(0) * facts.get("launch__block_size").value_or(0) *
+         facts.get("sass.instructions").value_or(0);
+}
+
+// Of the call's time. Where nothing timed the kernels of a call apart: by the work in their code,
+// or else each is as likely the long one.
 double likely_share(const View& view, const Pass& pass) {
   if (view.kernel == nullptr || view.kernel->facts.get("kernel.share")) return view.share();
+  double all = 0;
+  bool known = true;
+  for (const KernelEvidence& each : pass.evidence.kernels) {
+    const double work = work_in(each.facts);
+    known = known && work > 0;
+    all += work;
+  }
+  if (known && all > 0) return work_in(view.kernel->facts) / all;
   return 1.0 / static_cast<double>(std::max<std::size_t>(1, pass.evidence.kernels.size()));
 }
 

@@ -23,6 +23,7 @@ constexpr EnergyPlan kConfirmEnergy{5, 1.0};
 // What profiling parents may take: a share of the run so far, and seconds on top.
 constexpr double kProfilingShare = 0.1;
 constexpr double kProfilingSeconds = 10;
+constexpr double kNearBest = 0.9;
 
 bool has_counters(const Evidence& evidence) {
   const auto counts = [](const Evidence& facts) {
@@ -155,6 +156,10 @@ Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
     // PyTorch leads, the best one with a source to change.
     const double source_us = fastest_source_us();
     if (source_us > 0) order.counters_above = ledger_.comparable_us(best->id) / source_us;
+  }
+  // The search may build on any that is about as fast as the best.
+  if (parts_.asked_elsewhere && order.counters_above) {
+    order.counters_above = std::min(*order.counters_above, kNearBest);
   }
   if (parts_.settings->profile_each) order.counters_above = 0;
   return Begun(std::move(order));

@@ -27,13 +27,14 @@ namespace kernelpro {
 struct BenchParts {
   const Task* task = nullptr;
   const RunSettings* settings = nullptr;
-  Store* store = nullptr;                               // open for writing
-  Station* station = nullptr;                           // prepared; null: nothing is evaluated
-  const StationMaker* maker = nullptr;                  // for held-out cases; null: not measured
-  ToolRecord record;                                    // as the run began
-  const Machine* machine = nullptr;                     // the run's machine
-  std::function<bool()> stop;                           // polled between steps
-  std::function<double()> elapsed_s;                    // run time: stored with each evaluation
+  Store* store = nullptr;               // open for writing
+  Station* station = nullptr;           // prepared; null: nothing is evaluated
+  const StationMaker* maker = nullptr;  // for held-out cases; null: not measured
+  ToolRecord record;                    // as the run began
+  const Machine* machine = nullptr;     // the run's machine
+  bool asked_elsewhere = false;         // requests are written where nothing can be profiled
+  std::function<bool()> stop;           // polled between steps
+  std::function<double()> elapsed_s;    // run time: stored with each evaluation
   std::function<void(const std::string& phase)> phase;  // "compiling", ...; may be empty
 };
 

@@ -16,7 +16,7 @@ using testing::knob;
 
 class BenchProfile : public ::testing::Test {
  protected:
-  void open(const FakeSettings& fake) {
+  void open(const FakeSettings& fake, bool asked_elsewhere = false) {
     task_ = fake_task();
     task_.kernel_cu = task_.kernel_cpp;
     settings_.directory = join(dir_.path(), "run");
@@ -42,6 +42,7 @@ class BenchProfile : public ::testing::Test {
     parts.station = station_.get();
     parts.machine = &station_->machine();
     parts.elapsed_s = [this] { return elapsed_s_; };
+    parts.asked_elsewhere = asked_elsewhere;
     bench_ = std::make_unique<Bench>(std::move(parts));
   }
 
@@ -92,6 +93,19 @@ TEST_F(BenchProfile, ASlowerCandidateIsProfiledOnceItIsAParent) {
   EXPECT_GT(bench_->ledger().find(other)->diagnosis.fraction_of_ceiling, 0);
   EXPECT_FALSE(*bench_->profile(other, station_.get())) << "once is enough";
   EXPECT_FALSE(*bench_->profile(best, station_.get())) << "it has counters";
+}
+
+// `propose` may choose any of these as a parent, where no GPU is at hand.
+TEST_F(BenchProfile, WhoeverIsAboutAsFastIsProfiledWhereQuestionsAreAskedElsewhere) {
+  FakeSettings fake;
+  fake.landscape = [](const KnobValues& knobs) {
+    return knob(knobs, "V") == 8 ? 100.0 : knob(knobs, "V") == 4 ? 102.0 : 150.0;
+  };
+  fake.counters = true;
+  open(fake, true);
+  EXPECT_TRUE(counted(put("8")));
+  EXPECT_TRUE(counted(put("4"))) << "nearly as fast as the best";
+  EXPECT_FALSE(counted(put("1")));
 }
 
 TEST_F(BenchProfile, AMachineWithoutCountersIsAskedOnce) {

@@ -183,6 +183,7 @@ BenchParts Loop::bench_parts() const {
   bench.maker = parts_.maker;
   bench.record = parts_.record;
   bench.machine = machine();
+  bench.asked_elsewhere = parts_.only_replies && !row_.exhaustive;
   bench.stop = stop_requested;
   bench.elapsed_s = [this] { return elapsed_s(); };
   return bench;

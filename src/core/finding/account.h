@@ -86,6 +86,8 @@ std::string place_words(const SourceLine& line, int offset, const std::string& i
 std::string place_words(const CostlyPlace& place);
 // "waits for a load from global or local memory, because of kernel.cu:39 `int i = idx[j];`"
 std::string place_cause(const CostlyPlace& place);
+// Whether it waits at an mbarrier, as far as the instructions tell.
+bool at_shared_barrier(const CostlyPlace& place);
 // Places are shown below this fraction of the ceiling; from it on there is no reason to go on.
 inline constexpr double kAtCeiling = 0.9;
 inline constexpr std::size_t kCostliest = 3;

@@ -126,9 +126,21 @@ std::string place_words(const CostlyPlace& place) {
          call_words(place.line, place.callers);
 }
 
+// A barrier in shared memory is polled, which counts as waiting for a load.
+bool at_shared_barrier(const CostlyPlace& place) {
+  const auto mentions = [&](std::string_view word) {
+    return contains(place.instruction, word) ||
+           (place.because && contains(place.because->instruction, word));
+  };
+  return place.stall == Stall::kLongScoreboard &&
+         (mentions("SYNCS") || mentions("UBLKCP") || mentions("UTMALDG"));
+}
+
 std::string place_cause(const CostlyPlace& place) {
   if (place.stall == Stall::kSelected) return "goes into issuing it";
-  std::string text = "waits for " + std::string(stall_row(place.stall).words);
+  std::string text = at_shared_barrier(place)
+                         ? "waits at a barrier in shared memory, for copies or other warps"
+                         : "waits for " + std::string(stall_row(place.stall).words);
   if (place.because) {
     const CodePoint& at = *place.because;
     const bool same =

@@ -37,6 +37,12 @@ std::map<PartKey, double> parts_of(const Account& account) {
   return all;
 }
 
+// Whether it says where the time of kernels goes.
+bool looks_inside(const Account& account) {
+  return std::any_of(account.kernels.begin(), account.kernels.end(),
+                     [](const KernelAccount& kernel) { return !kernel.parts.empty(); });
+}
+
 }  // namespace
 
 WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child, const FindingRef& answers,
@@ -47,6 +53,8 @@ WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child, const 
   change.answers = answers;
   if (const Finding* finding = answered(parent, answers)) change.promised = finding->likely_speedup;
   if (!parent.account.known() || !child.account.known()) return change;
+  change.parts_known = looks_inside(parent.account) == looks_inside(child.account);
+  if (!change.parts_known) return change;
   std::map<PartKey, MovedPart> both;
   for (const auto& [key, us] : parts_of(parent.account)) both[key].before_us = drift * us;
   for (const auto& [key, us] : parts_of(child.account)) both[key].after_us = us;
@@ -78,7 +86,11 @@ std::string change_to_text(const WhatChanged& change, const std::string& title) 
             human_us(part.after_us) + " (" + (moved < 0 ? "-" : "+") + human_us(std::abs(moved)) +
             ")\n";
   }
-  if (change.moved.empty()) text += "- no part of the time moved by 2 % or more\n";
+  if (!change.parts_known) {
+    text += "- which parts moved is unknown: one of the two was not profiled\n";
+  } else if (change.moved.empty()) {
+    text += "- no part of the time moved by 2 % or more\n";
+  }
   return text;
 }
 

@@ -48,6 +48,17 @@ TEST(WhatChanged, WhatTheMachineLostIsNoChange) {
   EXPECT_TRUE(same.moved.empty());
 }
 
+TEST(WhatChanged, AnAccountFromTimingAloneSaysNothingAboutParts) {
+  Diagnosis unprofiled = spent(100, 50);
+  for (KernelAccount& kernel : unprofiled.account.kernels) kernel.parts.clear();
+  for (const WhatChanged& change : {what_changed(spent(100, 96), unprofiled, {}),
+                                    what_changed(unprofiled, spent(100, 96), {})}) {
+    EXPECT_TRUE(change.moved.empty());
+    EXPECT_NE(change_to_text(change).find("not profiled"), std::string::npos);
+  }
+  EXPECT_TRUE(what_changed(unprofiled, unprofiled, {}).parts_known);
+}
+
 TEST(WhatChanged, WithoutAccountsThereIsNothingToSay) {
   EXPECT_EQ(change_to_text(what_changed({}, spent(100, 50), {})), "");
   EXPECT_NE(change_to_text(what_changed(spent(100, 50), spent(100, 50), {})).find("no part"),

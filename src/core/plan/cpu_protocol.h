@@ -88,9 +88,8 @@ struct CpuStatus {
   std::atomic<std::int32_t> is_write{0};      // SIGSEGV: a store
   std::atomic<std::int32_t> system_call{-1};  // SIGSYS: the refused call
   std::atomic<std::int32_t> float_state{0};   // 1: not as the ABI has it after loading or a call
-  std::atomic<std::int32_t> signal_state{
-      0};  // 1: the signal mask, a fault's handler or its stack was changed
-  std::atomic<std::int32_t> registers{0};     // 1: not all restored that a callee must restore
+  std::atomic<std::int32_t> signal_state{0};  // 1: the mask, a handler or its stack was changed
+  std::atomic<std::int32_t> registers{0};     // 1: one that a callee must restore was changed
   std::atomic<std::uint64_t> address{0};      // SIGSEGV: the faulting address
   std::atomic<std::int64_t> mapped_pages{0};  // SIGSEGV, SIGABRT: address space in use
 };

@@ -117,12 +117,8 @@ const Remedy& remedy_of(Stall stall) {
 }
 
 const Remedy& remedy_of(const CostlyPlace& place) {
-  const auto mentions = [&](std::string_view word) {
-    return contains(place.instruction, word) ||
-           (place.because && contains(place.because->instruction, word));
-  };
   if (place.stall != Stall::kLongScoreboard) return remedy_of(place.stall);
-  if (mentions("SYNCS") || mentions("UBLKCP") || mentions("UTMALDG")) return kOfTiles;
+  if (at_shared_barrier(place)) return kOfTiles;
   const bool store = place.because && (place.because->instruction.starts_with("STG") ||
                                        contains(place.because->instruction, " STG"));
   return store ? kOfStores : remedy_of(place.stall);

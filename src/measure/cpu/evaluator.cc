@@ -68,7 +68,8 @@ class CpuEvaluator : public Evaluator {
   std::optional<Outcome> take_failures(const std::vector<ProbeFailure>& failures,
                                        const std::vector<NormError>& norms, Correct* correct);
   // A stopped worker.
-  Result<CpuSession::Started> start(const CpuCase& state, const Binary& binary);
+  Result<CpuSession::Started> start(const CpuCase& state, const Binary& binary,
+                                    std::shared_ptr<Patience> patience = nullptr);
 
   const Task& task_;
   EvaluateSettings settings_;
@@ -77,14 +78,14 @@ class CpuEvaluator : public Evaluator {
   std::vector<std::string> labels_;  // of the task
   int most_probes_ = 0;              // of the current evaluation; 0: all
   double call_s_ = 0;                // the longest checked call of the current case
-  std::string candidate_;            // its shared object in the current case
-  std::shared_ptr<Patience> patience_;
-  bool leads_ = false;  // the kinds that were left out are met now
+  bool leads_ = false;               // the kinds that were left out are met now
   struct Met {
     std::vector<std::size_t> kinds;
     double call_s = 0;
+    std::shared_ptr<Patience> patience;
   };
-  std::vector<Met> met_;  // by case: the candidate's probes, and its longest checked call
+  // By case: the candidate's probes, its longest checked call, and what it has wasted.
+  std::vector<Met> met_;
 };
 
 constexpr double kPatienceLimits = 2;  // of one call: what a case's may waste together
@@ -154,11 +155,12 @@ Result<CpuCase> CpuEvaluator::prepare_case(const Case& c, const Binary* referenc
   return make_cpu_case(task_, c, *source, settings);
 }
 
-Result<CpuSession::Started> CpuEvaluator::start(const CpuCase& state, const Binary& binary) {
+Result<CpuSession::Started> CpuEvaluator::start(const CpuCase& state, const Binary& binary,
+                                                std::shared_ptr<Patience> patience) {
   SessionSettings settings;
   settings.worker = worker_;
   settings.load_timeout_s = std::max(settings_.timeout_s, 1.0);
-  if (binary.shared_object == candidate_) settings.patience = patience_;
+  settings.patience = std::move(patience);
   const bool kernel = !binary.shared_object.empty();
   KP_ASSIGN(CpuBuffers memory, kernel ? make_buffers(state) : make_small_buffers(state));
   KP_ASSIGN(CpuSession::Started started,
@@ -223,9 +225,11 @@ CpuEvaluator::Verdict CpuEvaluator::probe(const CpuCase& state, CpuSession& sess
     const std::vector<Poison> poisons = reveal(state, buffers, slot, each.set);
     session.begin_turn();
     const auto called = session.timed_call(
-        {slot, 1, 1, 0}, limit, "checking case " + state.c->name + " " + probe_words(each.kind));
+        {slot, 1, 1, 0}, limit, "checking case " + state.c->name + " " + probe_words(each.kind),
+        CpuSession::Values::kProbe);
     if (const Outcome* ended = std::get_if<Outcome>(&called)) {
-      if (perhaps_killed(*ended)) return std::optional<Outcome>(*ended);
+      if (perhaps_killed(*ended) || session.out_of_patience())
+        return std::optional<Outcome>(*ended);
       failures.push_back(probe_failure(each.kind, state.c->name, *ended, state.tensors));
       break;
     }
@@ -253,8 +257,7 @@ CpuEvaluator::Verdict CpuEvaluator::probe_others(std::size_t i, const Subject& s
   });
   if (others.empty()) return std::optional<Outcome>();
   call_s_ = met_[i].call_s;
-  candidate_ = subject.binaries[i].shared_object;
-  KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
+  KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i], met_[i].patience));
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
   std::vector<const ProbeSet*> ignored;
   return probe(state, *std::get<Session>(started), others, correct, &ignored);
@@ -295,14 +298,13 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   const CpuCase& state = cases_[i];
   plan.compares_values = state.linear;
   const double begun = real_clock().now_s();
-  candidate_ = subject.binaries[i].shared_object;
-  patience_ = std::make_shared<Patience>();
-  patience_->limit_s = kPatienceLimits * settings_.timeout_s;
-  KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i]));
+  const auto patience = std::make_shared<Patience>();
+  patience->limit_s = kPatienceLimits * settings_.timeout_s;
+  KP_ASSIGN(CpuSession::Started started, start(state, subject.binaries[i], patience));
   if (Outcome* outcome = std::get_if<Outcome>(&started)) return std::optional<Outcome>(*outcome);
   Session session = std::move(std::get<Session>(started));
   if (auto outcome = check(state, *session, correct)) return outcome;
-  met_.push_back({choose(state), call_s_});
+  met_.push_back({choose(state), call_s_, patience});
   Verdict probed = probe(state, *session, met_.back().kinds, correct, &plan.probes);
   session.reset();
   if (!probed || *probed) return probed;
@@ -312,8 +314,11 @@ CpuEvaluator::Verdict CpuEvaluator::run_case(std::size_t i, const Subject& subje
   if (!state.c->timed || !settings_.timing) return std::optional<Outcome>();
 
   auto timed = time_case(
-      state, [&](const Binary& binary) { return start(state, binary); }, subject.binaries[i],
-      incumbent != nullptr ? &incumbent->binaries[i] : nullptr, plan);
+      state,
+      [&](const Binary& binary) {
+        return start(state, binary, &binary == &subject.binaries[i] ? patience : nullptr);
+      },
+      subject.binaries[i], incumbent != nullptr ? &incumbent->binaries[i] : nullptr, plan);
   if (!timed) return tl::unexpected<Error>(timed.error());
   if (Outcome* outcome = std::get_if<Outcome>(&*timed)) return std::optional<Outcome>(*outcome);
   const Timed& t = std::get<Timed>(*timed);

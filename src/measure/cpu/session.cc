@@ -38,14 +38,16 @@ constexpr double kAtOnce_s = 0.1;      // to receive what has been sent
 constexpr double kLongestStop_s = 10;  // for a worker to obey SIGSTOP; then it is killed
 constexpr double kLateNs = 2e5;        // of a processor's time between SIGSTOP and the stop: usual
 constexpr double kMostLateNs = 5e8;    // ... of all together; more is not by chance
-// Beyond these, patience is spent: to load, to obey an order besides the call, and to stop; and how
-// much slower than the quickest a call may be.
-constexpr double kLoad_s = 5, kOrder_s = 0.5, kStop_s = 0.5, kSlower = 8;
+constexpr double kFreeLoad_s = 2;      // a load may take this long without being charged ...
+constexpr double kFreeCall_s = 0.05;   // ... a call this much more than its work ...
+constexpr double kFreeStop_s = 0.2;    // ... and a stop this long (Patience)
+constexpr double kSlower = 8;  // times the quickest call that any other on given values may take
+constexpr double kSlowerProbe = 100;   // ... and one on a probe's
 constexpr double kUnseenShare = 0.02;  // of a call's processor time that ended threads may hide
 constexpr double kNothingNs = 1e3;     // other threads' work, where there were none
 constexpr std::uint64_t kWatchedWords = 8;  // of each output, when the answer arrives
-constexpr std::uint64_t kOtherWords = 2;    // of each output of the other sets
-constexpr double kPatience = 8;  // limit on how far a call's time limit grows on a busy machine
+constexpr std::uint64_t kOtherWords = 8;    // of each output of the other sets
+constexpr double kMostLonger = 8;           // times a call's time limit, on a busy machine
 // Of our environment nothing else is passed on: a candidate can print what it gets.
 constexpr std::initializer_list<const char*> kSanitizerOptions = {"ASAN_OPTIONS", "TSAN_OPTIONS",
                                                                   "UBSAN_OPTIONS", "LSAN_OPTIONS"};
@@ -165,8 +167,9 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
   const double begun = real_clock().now_s();
   frame = session->child_.receive(settings.load_timeout_s);
   if (!frame) return Started(session->explain(settings.load_timeout_s, phase));
-  if (auto late = session->took(real_clock().now_s() - begun, kLoad_s, phase)) {
-    return Started(*late);
+  if (session->patience_) {
+    const double loading = real_clock().now_s() - begun;
+    session->patience_->wasted_s += std::max(0.0, loading - kFreeLoad_s);
   }
   const CpuLoaded loaded = ready_of(*frame);
   if (frame->bytes.size() != sizeof loaded || loaded.ok == 0) {
@@ -227,6 +230,7 @@ void CpuSession::pause() {
   const std::int64_t then_ns = real_clock().now_ns();
   wait_until_stopped();
   late_.wall_ns = static_cast<double>(real_clock().now_ns() - then_ns);
+  if (patience_) patience_->wasted_s += std::max(0.0, late_.wall_ns * 1e-9 - kFreeStop_s);
   late_.cpu_ns = cpu_ns() - then_cpu_ns;
 }
 
@@ -349,7 +353,7 @@ TurnUse CpuSession::end_turn() const {
 std::optional<Outcome> CpuSession::answer(double timeout_s, const std::string& phase) {
   double given = timeout_s;
   const auto patience = [&] {
-    const double foreign = std::min(load_.since_begin({child_.pid()}).foreign, 1 - 1 / kPatience);
+    const double foreign = std::min(load_.since_begin({child_.pid()}).foreign, 1 - 1 / kMostLonger);
     const double more = foreign > kBusyShare ? timeout_s / (1 - foreign) - given : 0;
     given += std::max(0.0, more);
     return std::max(0.0, more);
@@ -382,15 +386,29 @@ std::variant<Called, Outcome> CpuSession::call(const CpuCall& wanted, double tim
   return Called{static_cast<double>(real_clock().now_ns() - start)};
 }
 
-std::optional<Outcome> CpuSession::took(double seconds, double expected_s,
-                                        const std::string& phase) {
+// The longest that a thread of the worker was ready to run and did not, since begin_turn: of all
+// its threads together, which is more. Where the system does not tell, what others' load makes
+// likely.
+double CpuSession::waited_s() const {
+  const double waited = waited_since(thread_times(), cpu_ns() - cpu_then_ns_) * 1e-9;
+  if (std::isfinite(waited)) return waited;
+  const double foreign = load_.since_begin({child_.pid()}).foreign;
+  return foreign > kBusyShare ? INFINITY : 0;
+}
+
+std::optional<Outcome> CpuSession::charge_call(const CpuCall& wanted, double seconds, Values values,
+                                               const std::string& phase) {
   if (!patience_) return std::nullopt;
-  patience_->spent_s += std::max(0.0, seconds - expected_s);
-  if (patience_->spent_s <= patience_->limit_s) return std::nullopt;
+  const double calls = std::max(1, wanted.sets * wanted.repeats);
+  if (values == Values::kGiven) patience_->call_s = std::min(patience_->call_s, seconds / calls);
+  const double slower = values == Values::kGiven ? kSlower : kSlowerProbe;
+  const double more = seconds - kFreeCall_s - slower * calls * patience_->call_s;
+  if (more > 0) patience_->wasted_s += std::max(0.0, more - waited_s());
+  if (!patience_->spent()) return std::nullopt;
   return TimedOut{patience_->limit_s,
                   phase +
-                      ", all loads, calls and stops taken together, beyond what its quickest "
-                      "call would need"};
+                      ", wasted over all loads, calls and stops: some of its calls take far "
+                      "longer than its quickest"};
 }
 
 std::vector<CpuSession::Watched> CpuSession::watch(std::size_t set, std::uint64_t words,
@@ -415,9 +433,11 @@ std::vector<CpuSession::Watched> CpuSession::watch_outputs(const CpuCall& wanted
   return watch(static_cast<std::size_t>(wanted.first), kWatchedWords, fresh_secret());
 }
 
-// The outputs of the sets that this call has nothing to do with, as they are.
+// Snapshots the outputs of all other sets. A task of one tensor has no inputs, and `sets` would
+// count its workspace.
 std::vector<CpuSession::Watched> CpuSession::watch_others(const CpuCall& wanted) const {
   std::vector<Watched> watched;
+  if (tensors_.size() == 1) return watched;
   const std::uint64_t secret = fresh_secret();
   const auto first = static_cast<std::size_t>(wanted.first);
   for (std::size_t set = 0; set < sets(); ++set) {
@@ -441,7 +461,7 @@ std::optional<Outcome> CpuSession::count_late_work(Called* called) const {
 }
 
 std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& wanted, double timeout_s,
-                                                     const std::string& phase) {
+                                                     const std::string& phase, Values values) {
   std::vector<Watched> outputs = watch_outputs(wanted);
   const std::vector<Watched> others = watch_others(wanted);
   const RunBeside beside(child_.pid());
@@ -453,13 +473,6 @@ std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& wanted, doub
   for (Watched& word : outputs) word.note();
   pause();
   if (would_not_stop_) return explain(timeout_s, phase);
-  if (patience_) {
-    const double calls = std::max(1, wanted.sets * wanted.repeats), s = called.wall_ns * 1e-9;
-    patience_->call_s = std::min(patience_->call_s, s / calls);
-    const double needed = kOrder_s + kSlower * calls * patience_->call_s;
-    if (auto late = took(s, needed, phase)) return *late;
-    if (auto late = took(late_.wall_ns * 1e-9, kStop_s, phase)) return *late;
-  }
   if (auto outcome = count_late_work(&called)) return *outcome;
   if (!std::ranges::all_of(outputs, &Watched::same)) {
     return Rejected{"late-work", "the kernel still changed its results after it had returned"};
@@ -472,6 +485,7 @@ std::variant<Called, Outcome> CpuSession::timed_call(const CpuCall& wanted, doub
                        std::to_string(kMostThreads) + " may remain, while " + phase,
                    ""};
   }
+  if (auto late = charge_call(wanted, called.wall_ns * 1e-9, values, phase)) return *late;
   return called;
 }
 

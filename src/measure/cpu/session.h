@@ -28,12 +28,15 @@
 
 namespace kernelpro {
 
-// What a candidate's processes may take beyond what its calls need: limits of single calls, loads
-// and stops do not add up to one, and an evaluation has hundreds of each.
+// The time that a candidate's processes may waste in one case, all together: limits of single
+// calls, loads and stops do not add up to one, and an evaluation has hundreds of each. Wasted is
+// what a call takes beyond several times the quickest one on given values, less the time that its
+// threads waited for a processor; and what loads and stops take beyond the usual.
 struct Patience {
   double limit_s = 0;
-  double spent_s = 0;
-  double call_s = INFINITY;  // its quickest call so far
+  double wasted_s = 0;
+  double call_s = INFINITY;  // the quickest call on given values
+  bool spent() const { return wasted_s > limit_s; }
 };
 
 // Workers use all hardware threads, with OpenMP threads that sleep soon after a call, so that an
@@ -82,8 +85,10 @@ class CpuSession {
   // The same for a stopped worker, which is stopped again on return: it can do nothing outside the
   // timed interval, except until the signal to stop arrives, and results that change in that time
   // are rejected. REQUIRES: begin_turn.
+  enum class Values { kGiven, kProbe };  // a probe may take far longer
   std::variant<Called, Outcome> timed_call(const CpuCall& wanted, double timeout_s,
-                                           const std::string& phase);
+                                           const std::string& phase,
+                                           Values values = Values::kGiven);
   // Around timed calls, while the worker is stopped.
   void begin_turn();
   TurnUse end_turn() const;
@@ -103,6 +108,7 @@ class CpuSession {
   // thread that never had another's help is held where it last ran until `scatter`: it wakes up
   // beside the one that waits for it (processors.h), and so will what it starts nevertheless.
   void settle();
+  bool out_of_patience() const { return patience_ && patience_->spent(); }
   pid_t pid() const { return child_.pid(); }
   // Processor time of all threads of the process, including finished ones; 0 where the system does
   // not report it.
@@ -130,8 +136,10 @@ class CpuSession {
   };
   std::vector<Watched> watch(std::size_t set, std::uint64_t words, std::uint64_t secret) const;
   std::vector<Watched> watch_others(const CpuCall& wanted) const;
-  // An outcome when patience is at an end.
-  std::optional<Outcome> took(double seconds, double expected_s, const std::string& phase);
+  // TimedOut once the limit is reached.
+  std::optional<Outcome> charge_call(const CpuCall& wanted, double seconds, Values values,
+                                     const std::string& phase);
+  double waited_s() const;
   std::vector<Watched> watch_outputs(const CpuCall& wanted) const;
   std::optional<Outcome> count_late_work(Called* called) const;
   void wait_until_stopped();

@@ -104,14 +104,16 @@ Outcome CpuSession::explain(double timeout_s, const std::string& phase) {
                     "flushing of tiny numbers, exceptions, MMX): restore it before returning"};
   }
   if (status_.at->signal_state != 0) {
-    return Rejected{"signal-state",
-                    "the kernel left its caller's thread with other signals blocked, or with "
-                    "another handler of faults or stack for it: restore all before returning"};
+    return Rejected{
+        "signal-state",
+        "the kernel returned with its caller's signal mask, fault handlers or alternate "
+        "stack changed: restore them before returning"};
   }
   if (status_.at->registers != 0) {
-    return Rejected{"registers",
-                    "the kernel returned without restoring a register that the ABI has callees "
-                    "restore (rbx, rbp, r12 to r15, the thread pointer): restore all of them"};
+    return Rejected{
+        "registers",
+        "the kernel returned with a callee-saved register (rbx, rbp, r12 to r15) or the "
+        "thread pointer changed: restore them before returning"};
   }
   if (would_not_stop_) {
     return Crashed{"the kernel's process did not stop when told to, and was ended, while " + phase,

@@ -247,11 +247,13 @@ class TimedContest {
     for (std::size_t i = 0; i < shown.size(); ++i) {
       const int slot = timed_slot();
       const std::vector<Poison> poisons = reveal(state_, buffers, slot, *shown[i]);
-      const auto called = side.session->timed_call({slot, 1, 1, 0}, plan_.timeout_s, phase_);
+      const bool probed = probe != nullptr && shown[i] == &probe->set;
+      using Values = CpuSession::Values;
+      const auto called = side.session->timed_call({slot, 1, 1, 0}, plan_.timeout_s, phase_,
+                                                   probed ? Values::kProbe : Values::kGiven);
       if (const Outcome* outcome = std::get_if<Outcome>(&called)) return *outcome;
       const double wall_ns = std::get<Called>(called).wall_ns;
       taken.wall_ns += wall_ns;
-      const bool probed = probe != nullptr && shown[i] == &probe->set;
       if (probed) values_.add_probe(probe->kind, wall_ns);
       if (!probed && &side == &candidate_) values_.add_given(wall_ns);
       if (auto outcome = look(buffers, slot, *shown[i], poisons, max_error,

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/process/processes.h"
@@ -19,10 +20,10 @@ namespace {
 constexpr std::int64_t kHostMemory = 16LL << 30;  // resident; a CUDA process needs about 0.5 GB
 constexpr double kPostedTimeout = 60;             // a context on a cold machine takes seconds
 constexpr int kStopRounds = 10;
-constexpr double kIdleShare = 0.1;  // of one processor: less is only waiting
-constexpr int kSilentPeriods = 2;
-constexpr int kMostFiles = 10'000;  // looked at in a process's folder
-constexpr int kRefusedStatus = 77;  // measure/worker/cuda/capture_sandbox.h
+constexpr double kIdleShare = 0.1;      // of one processor: less is only waiting
+constexpr double kSilentPeriods = 1.8;  // of computing
+constexpr int kMostFiles = 10'000;      // looked at in a process's folder
+constexpr int kRefusedStatus = 77;      // measure/worker/cuda/capture_sandbox.h
 
 // When a file below `folder` was last written, on the file system's clock.
 std::int64_t newest_change(const std::string& folder) {
@@ -175,6 +176,7 @@ Answer CudaLink::ask_while_busy(const Json& message, double most_s, double idle_
     Answer before = settle(kPostedTimeout);
     if (!std::holds_alternative<Reply>(before)) return before;
   }
+  std::size_t alone = tree().size();
   send(message, {});
   const double start = real_clock().now_s();
   const auto used = [this] {
@@ -182,18 +184,20 @@ Answer CudaLink::ask_while_busy(const Json& message, double most_s, double idle_
     return processor_seconds({pids.begin(), pids.end()});
   };
   double before = used();
-  const std::size_t alone = tree().size();
   std::int64_t changed = newest_change(folder_ ? folder_->path() : "");
-  int silent = 0;  // periods without a sign of a compiler: processes for it, or files
+  double silent_s = 0;  // of its processor's time, without a sign of a compiler
   const auto patience = [&] {
     const double now = used(), left = start + most_s - real_clock().now_s();
-    const bool busy = now - before > kIdleShare * idle_s;
-    before = now;
+    const double computed = std::exchange(before, now);
+    const bool busy = now - computed > kIdleShare * idle_s;
+    // Processes for a compiler, or files that it writes.
+    const std::size_t processes = tree().size();
     const std::int64_t latest = newest_change(folder_ ? folder_->path() : "");
-    const bool compiles = tree().size() > alone || latest != changed;
+    const bool compiles = processes > alone || latest != changed;
+    alone = std::min(alone, processes);
     changed = latest;
-    silent = compiles ? 0 : silent + 1;
-    return busy && silent < kSilentPeriods ? std::clamp(left, 0.0, idle_s) : 0;
+    silent_s = compiles ? 0 : silent_s + std::min(now - computed, idle_s);
+    return busy && silent_s < kSilentPeriods * idle_s ? std::clamp(left, 0.0, idle_s) : 0;
   };
   Answer answer = receive(std::min(idle_s, most_s), patience);
   if (auto* lost = std::get_if<Lost>(&answer)) lost->seconds = real_clock().now_s() - start;

@@ -99,7 +99,7 @@ class CudaLink {
   // The same for a process that may have to compile: for at most `most_s`, and only as long as it,
   // with all that it started, uses the processor. One that only waits is timed out after `idle_s`,
   // one that computes without a sign of a compiler (further processes, new files in its folder)
-  // after twice that.
+  // after nearly twice that.
   Answer ask_while_busy(const Json& message, double most_s, double idle_s = kIdleSeconds);
   // Sends without waiting. The next `ask` first awaits the answer, and returns it instead of its
   // own if it is not "ok".

@@ -33,7 +33,7 @@ using ModuleForm = std::variant<ModulePlan, HostForm>;
 // Captures a module's call in `link`, a process of start_module_capture (measure/cuda/python.h)
 // that has captured only the same candidate before. `place`: of the case's buffers
 // (core/plan/launch_plan.h). Building it may take `timeout_s`, less if it
-// uses no processor (CudaLink::ask_while_busy).
+// waits or compiles nothing (CudaLink::ask_while_busy).
 ModuleForm capture_module(CudaLink& link, const CudaCase& state, std::uint64_t place,
                           const Task& task, Policy policy, const Binary& binary, double timeout_s);
 

@@ -39,7 +39,7 @@ struct Sealed {
   std::uint64_t mask = 0;
   CpuStatus* status = nullptr;
   std::uintptr_t handlers[std::size(kFaults)] = {};
-  std::uintptr_t handlers_stack = 0;
+  stack_t handlers_stack = {};
   std::uintptr_t thread_pointer = 0;
 };
 union SealedPage {
@@ -57,7 +57,8 @@ extern const char kernelpro_gate_wrote[], kernelpro_gate_read[];
 [[noreturn]] void kernelpro_gate_order(void* bytes, std::size_t count);
 [[noreturn]] void kernelpro_gate_answered(long written);
 [[noreturn]] void kernelpro_gate_ordered(long got);
-// Calls `entry(arguments)`; ends in kernelpro_gate_changed unless it restores what a callee must.
+// Calls `entry(arguments)`. On x86-64 it ends in kernelpro_gate_changed unless the callee restores
+// the registers that it must.
 void kernelpro_gate_call(void (*entry)(const void*), const void* arguments);
 [[noreturn]] void kernelpro_gate_changed();
 [[gnu::visibility("hidden"), gnu::used]] alignas(kPage) gate::SealedPage kernelpro_sealed;
@@ -122,16 +123,22 @@ kernelpro_gate_call:
   .cfi_startproc
   push %rbp
   .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset %rbp, 0
   push %rbx
   .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset %rbx, 0
   push %r12
   .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset %r12, 0
   push %r13
   .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset %r13, 0
   push %r14
   .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset %r14, 0
   push %r15
   .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset %r15, 0
   sub $8, %rsp
   .cfi_adjust_cfa_offset 8
   mov %rdi, %rax
@@ -161,16 +168,30 @@ kernelpro_gate_call:
   xor %r15, %rcx
   or %rcx, %rax
   jnz 1f
+  .cfi_remember_state
   add $8, %rsp
   .cfi_adjust_cfa_offset -8
   pop %r15
+  .cfi_adjust_cfa_offset -8
+  .cfi_restore %r15
   pop %r14
+  .cfi_adjust_cfa_offset -8
+  .cfi_restore %r14
   pop %r13
+  .cfi_adjust_cfa_offset -8
+  .cfi_restore %r13
   pop %r12
+  .cfi_adjust_cfa_offset -8
+  .cfi_restore %r12
   pop %rbx
+  .cfi_adjust_cfa_offset -8
+  .cfi_restore %rbx
   pop %rbp
+  .cfi_adjust_cfa_offset -8
+  .cfi_restore %rbp
   ret
 1:
+  .cfi_restore_state
   mov kernelpro_sealed(%rip), %rsp
   movq $0, (%rsp)
   xor %ebp, %ebp
@@ -213,9 +234,9 @@ kernelpro_gate_read:
   .globl kernelpro_gate_call
   .hidden kernelpro_gate_call
 kernelpro_gate_call:
-  mov x9, x0
+  mov x16, x0
   mov x0, x1
-  br x9
+  br x16
 )");
 #endif
 
@@ -244,11 +265,14 @@ static_assert(kChannelFd == 3, "the assembler's number");
 #endif
 }
 
-// Of the calling thread; 0 without one.
-[[gnu::always_inline]] inline std::uintptr_t handlers_stack() {
-  stack_t now;
+[[gnu::always_inline]] inline stack_t handlers_stack() {
+  stack_t now = {};
   raw_call(SYS_sigaltstack, 0, reinterpret_cast<long>(&now));
-  return (now.ss_flags & SS_DISABLE) != 0 ? 0 : reinterpret_cast<std::uintptr_t>(now.ss_sp);
+  return now;
+}
+[[gnu::always_inline]] inline bool same_stack(const stack_t& a, const stack_t& b) {
+  return a.ss_sp == b.ss_sp && a.ss_size == b.ss_size &&
+         (a.ss_flags & ~SS_ONSTACK) == (b.ss_flags & ~SS_ONSTACK);
 }
 
 // Where the calling thread's variables are. Instructions can change it too, so that a filter of
@@ -274,7 +298,7 @@ static_assert(kChannelFd == 3, "the assembler's number");
     raw_call(SYS_rt_sigaction, kFaults[i], 0, reinterpret_cast<long>(&action), sizeof mask);
     same = same && action.handler == sealed.handlers[i];
   }
-  return same && handlers_stack() == sealed.handlers_stack;
+  return same && same_stack(handlers_stack(), sealed.handlers_stack);
 }
 
 [[gnu::always_inline]] inline void require_float_state() {

@@ -37,8 +37,9 @@ GateAddresses gate_addresses();
 std::vector<PageRange> gate_ranges();
 
 // Fixes what must not change from here on: the calling thread, its stack from here upwards, its
-// signal mask and the handlers of faults. Call once, on the first thread, with the handlers in
-// place, before the system-call filter. False: memory could not be protected.
+// signal mask, the handlers of faults and their stack, and the thread pointer. Call once, on the
+// first thread, with the handlers in place, before the system-call filter. False: memory could not
+// be protected.
 bool close_gate(CpuStatus* status);
 
 // Sends a frame, then serves orders until the supervisor is gone; ends the process with status 1 if

@@ -385,7 +385,7 @@ TEST_F(CpuWorker, EndsOnARegisterThatACalleeMustRestore) {
   }
   for (const std::string& change : changes) {
     new (page) CpuStatus;
-    ASSERT_EQ(begin(object(change.c_str())), "") << change;
+    ASSERT_EQ(begin(object(change)), "") << change;
     EXPECT_FALSE(call(0, 1)) << change;
     EXPECT_EQ(child.finish().code, kCpuRegistersExit) << change;
     EXPECT_EQ(page->registers, 1) << change;

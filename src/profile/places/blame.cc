@@ -25,7 +25,14 @@ bool is_mbarrier_wait(const SassInstruction& i) {
 bool is_async_wait(const SassInstruction& i) { return i.root == "DEPBAR"; }
 bool is_async_copy(const SassInstruction& i) { return i.op == Op::kAsyncCopy; }
 bool is_async_commit(const SassInstruction& i) { return i.root == "LDGDEPBAR"; }
-bool is_bulk_copy(const SassInstruction& i) { return i.op == Op::kBulkCopy; }
+// Into shared memory: those that leave it fill no buffer that anybody waits for.
+bool is_bulk_load(const SassInstruction& i) {
+  if (i.op != Op::kBulkCopy || i.root == "UTMASTG" || i.root == "UTMAREDG" || i.root == "UBLKRED") {
+    return false;
+  }
+  const bool leaves = i.root == "UBLKCP" && i.modifiers.size() >= 2 && i.modifiers[0] == "G";
+  return !leaves;
+}
 bool is_product(const SassInstruction& i) { return i.op == Op::kWarpgroup; }
 bool is_detached_product(const SassInstruction& i) {
   return i.op == Op::kWarpgroup && i.root.starts_with("UTC");
@@ -54,9 +61,10 @@ bool uses_unit(const SassInstruction& i, const SassInstruction& stalled, Stall s
   }
   if (stall == Stall::kTexThrottle) return i.op == Op::kTexture;
   if (stall == Stall::kMioThrottle) {
-    // What waits for room takes room. Thread numbers are read too rarely to fill a queue; a
+    // An instruction that waits for the queue also fills it, but S2R (Op::kCount) is too rare to. A
     // constant load whose address is in a register goes through it too.
-    if (i.op == stalled.op && i.op != Op::kUnknown && i.op != Op::kOther) return true;
+    const bool named = i.op != Op::kUnknown && i.op != Op::kOther && i.op != Op::kCount;
+    if (named && i.op == stalled.op) return true;
     return is_of(i, {Op::kSharedLoad, Op::kSharedStore, Op::kSharedAtomic, Op::kMatrixLoad,
                      Op::kSpecial, Op::kConvert, Op::kShuffle}) ||
            (i.root == "LDC" && i.operands.find("][R") != std::string::npos);
@@ -234,14 +242,14 @@ std::vector<Blamed> Blamer::from_other_warps(int use) const {
   enum class Next { kUnknown, kCopy, kUse, kResult } next = Next::kUnknown;
   const int end = std::min(use + 200, static_cast<int>(f_.code.size()));
   for (int k = use + 1; k < end && next == Next::kUnknown; ++k) {
-    if (is_bulk_copy(at(k))) next = Next::kCopy;
+    if (is_bulk_load(at(k))) next = Next::kCopy;
     if (is_product(at(k)) || is_of(at(k), {Op::kMatrixLoad, Op::kSharedLoad})) next = Next::kUse;
     if (at(k).op == Op::kTensorMemory) next = Next::kResult;
   }
   std::vector<Blamed> result;
   if (next == Next::kCopy || next == Next::kResult) result = all_of(is_detached_product);
   if (result.empty() && next == Next::kCopy) result = all_of(is_arrival);
-  if (result.empty()) result = all_of(is_bulk_copy);
+  if (result.empty()) result = all_of(is_bulk_load);
   if (result.empty()) result = all_of(is_async_copy);
   return result.empty() ? all_of(is_arrival) : result;
 }

@@ -377,10 +377,10 @@ std::vector<std::string> compiled_lines(std::string_view text) {
       continue;
     }
     const std::vector<std::string> named = words(directive);
+    if (named.size() != 2) break;  // another file's lines follow
     std::size_t next = 0;
     std::from_chars(named[1].data(), named[1].data() + named[1].size(), next);
-    // Another file's lines follow, or a number that this file cannot have.
-    if (named.size() > 2 || next < 1 || next > numbered.size() + 1) break;
+    if (next < 1 || next > numbered.size() + 1) break;  // not a number that this file can have
     numbered.resize(next - 1);
   }
   return numbered;

@@ -379,6 +379,30 @@ TEST(Places, AThrottledCopyIsBlamedOnCopies) {
   EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "UBLKCP"));
 }
 
+// Written by hand after sm_90a's. A bulk copy that leaves shared memory fills no buffer.
+TEST(Places, ACopyOutIsNotBlamedForAWaitOnTiles) {
+  const std::vector<SassFunction> functions = parse_sass(
+      "\t.target\tsm_90a\n"
+      "\t.section\t.text.tiles,\"ax\",@progbits\n"
+      "\t.global\ttiles\n"
+      "\t.type\ttiles,@function\n"
+      "\t.other\ttiles,@\"STO_CUDA_ENTRY STV_DEFAULT\"\n"
+      "tiles:\n.text.tiles:\n"
+      "        /*0000*/                   UBLKCP.S.G [UR8], [UR6], UR4 ;\n"
+      ".L_x_1:\n"
+      "        /*0010*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4], R3 ;\n"
+      "        /*0020*/              @!P0 BRA `(.L_x_1) ;\n"
+      "        /*0030*/                   LDS R4, [R5] ;\n"
+      "        /*0040*/                   UBLKCP.G.S [UR8], [UR6], UR4 ;\n"
+      "        /*0050*/                   UTMASTG.2D [UR8], [UR6] ;\n"
+      "        /*0060*/                   EXIT ;\n");
+  ASSERT_EQ(functions.size(), 1u);
+  const Places places = of_one(functions[0], 2, Stall::kLongScoreboard);
+  ASSERT_EQ(places.places.size(), 1u);
+  ASSERT_EQ(places.places[0].producers.size(), 1u);
+  EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "UBLKCP.S.G"));
+}
+
 TEST(Places, AThrottledLoadIsBlamedOnTheLoadsOfItsLoop) {
   const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
   const SassFunction& f = kernels.at("loads_in_flight");
@@ -464,6 +488,7 @@ TEST(CompiledLines, AreThoseOfTheSourceWithoutItsKnobs) {
   EXPECT_TRUE(compiled_lines("#line 0\nx\n").empty());
   EXPECT_TRUE(compiled_lines("#line 2000000000\nx\n").empty());
   EXPECT_TRUE(compiled_lines("#line x\nx\n").empty());
+  EXPECT_TRUE(compiled_lines("#line \f\nx\n").empty());
   EXPECT_EQ(compiled_lines("a\n#line 1\nb\n"), std::vector<std::string>{"b"});
 }
 

@@ -19,7 +19,7 @@ constexpr double kPower = 84;          // powf against a few multiplications
 constexpr double kPowerConversions = 3;
 constexpr double kPowerSelects = 15;
 constexpr double kXuRate = 8;  // special-function-unit cycles per warp instruction
-constexpr double kRarely = 4;  // what the unit's instructions can be off by
+constexpr double kRarely = 4;  // margin for the estimate from the unit's counter
 constexpr double kLeastShare = 0.12;
 constexpr double kLeastGain = 1.05;
 
@@ -42,7 +42,7 @@ std::optional<Finding> expensive_math(const Facts& facts) {
   const double extra = kDivision * divisions + kTrigonometric * angles + kPower * powers;
   double share = std::min(0.96, extra / instructions);
   const KernelModel& model = facts.model();
-  // Divisions and powers use the unit: where it hardly works, they run rarely, as behind a branch.
+  // Divisions and powers use the unit: where it is mostly idle they run rarely, as behind a branch.
   const auto busy = model.busy(Resource::kXu), issuing = model.busy(Resource::kIssue);
   if (busy && issuing && *issuing > 0 && special > 0 && angles <= 0) {
     share = std::min(share, kRarely * *busy / kXuRate * extra / special / *issuing);

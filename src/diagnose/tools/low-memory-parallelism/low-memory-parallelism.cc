@@ -15,6 +15,7 @@ constexpr double kMemoryBusy = 0.85;
 constexpr double kFewWarps = 24;  // per multiprocessor
 constexpr double kLeastGain = 1.1;
 constexpr double kSure = 1.15;
+constexpr double kFewLoads = 2;  // in a hot loop, beside bulk copies elsewhere
 
 std::vector<Prescription> advice(bool few_warps, bool narrow, const Facts& facts) {
   std::vector<Prescription> list = {
@@ -50,8 +51,13 @@ std::optional<Finding> low_memory_parallelism(const Facts& facts) {
   const auto have = in_flight(facts);
   const auto need = needed_in_flight(facts);
   if (!have || !need || *have >= kEnough * *need) return std::nullopt;
-  // How much bulk copies have under way is not in the code.
-  if (facts.maybe("sass.bulk_copies").value_or(0) > 0) return std::nullopt;
+  // SASS does not show how many bytes bulk copies have in flight. A few loads in the hot loop may
+  // stand beside copies that other warps start.
+  const double copies = facts.maybe("sass.bulk_copies").value_or(0);
+  const double beside = facts.maybe("sass.hot.global_loads").value_or(0);
+  if (facts.maybe("sass.hot.bulk_copies").value_or(0) > 0 || (copies > 0 && beside <= kFewLoads)) {
+    return std::nullopt;
+  }
   const Roofline& roof = facts.roofline();
   const KernelModel& model = facts.model();
   // Arithmetic-bound tasks need reuse before bandwidth; wasted sectors come first.

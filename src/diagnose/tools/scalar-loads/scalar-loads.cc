@@ -9,9 +9,10 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kQueued = 0.15;     // of the waits, for room in the load-store unit's queue
-constexpr double kBusy = 0.5;        // of the load-store unit or the issue slots
-constexpr double kLeastBytes = 0.3;  // part of the loaded bytes
+constexpr double kQueued = 0.15;       // of the waits, for room in the load-store unit's queue
+constexpr double kBusy = 0.5;          // of the load-store unit or the issue slots
+constexpr double kLeastBytes = 0.3;    // part of the loaded bytes
+constexpr double kLeastWaited = 0.03;  // of the time, for loads beside bulk copies
 constexpr double kLeastGain = 1.06;
 
 struct Widths {
@@ -103,12 +104,24 @@ bool gain_from_code(const Facts& facts, const Widths& w, Finding* finding) {
   return true;
 }
 
+bool is_global_load(std::string_view instruction) {
+  return instruction.find("LDG") != std::string_view::npos;
+}
+
+// Bulk copies bring the data, and nobody waits for the few loads beside them.
+bool beside_copies(const Facts& facts) {
+  const Places* places = facts.places();
+  return facts.maybe("sass.bulk_copies").value_or(0) > 0 && places != nullptr &&
+         places->basis == Places::Basis::kSampled &&
+         exposed_by(facts, is_global_load) < kLeastWaited;
+}
+
 std::optional<Finding> scalar_loads(const Facts& facts) {
   const Widths w = widths_of(facts);
   if (w.loads <= 0 || w.scalar < 0.5 * w.loads || fixed_width(facts, w) || chained(facts))
     return std::nullopt;
   // Only an occasional index load beside wide data loads.
-  if (w.of_bytes < kLeastBytes) return std::nullopt;
+  if (w.of_bytes < kLeastBytes || beside_copies(facts)) return std::nullopt;
   Finding finding;
   const bool counted = facts.model().counted();
   if (!(counted ? gain_from_counters(facts, w, &finding) : gain_from_code(facts, w, &finding))) {
