@@ -27,8 +27,8 @@ starts.tar.xz has the runs that `begin` made of 36 tasks on an H200 (levels 1 an
 1; several at a time, so their times are rough). first.tar.xz has two first kernels for each of 30 of
 them (not for six elementwise ones, where nothing is left to win), by a language model, a fresh one for
 each task, from the request alone. step.tar.xz has the 24 parents among them, the run of each with what
-was observed of it, and the candidates of four arms, two each, by a fresh writer for each parent and
-arm; of the fourth, `mended`, with the requests. `recall` puts both, and the rows in results/, into DIR:
+was observed of it, and the candidates of five arms, two each, by a fresh writer for each parent and
+arm; of the last two, `mended` and `placed`, with the requests. `recall` puts both, and the rows in results/, into DIR:
 `judge` goes on with what is not judged (with `--extra=--no-probes` in about half of the time), and
 `again` asks once more, with the diagnosis of the tools as they are now.
 """
