@@ -18,6 +18,7 @@ constexpr double kFewBetween = 64;  // instructions between barriers
 constexpr double kBusy = 0.85;
 constexpr double kManySteps = 4;   // barriers of the hot loop
 constexpr double kShortStep = 16;  // mean instructions between them
+constexpr double kGone = 0.7;      // of the waits
 constexpr double kLeastGain = 1.05;
 
 std::vector<Prescription> advice(const Facts& facts) {
@@ -70,6 +71,18 @@ bool in_steps(const Facts& facts, double barriers) {
          facts.maybe("sass.hot.shared_loads").value_or(0) >= barriers / 2;
 }
 
+// What the kernel's account has for waits at barriers, beyond the floor: of the kernel's time, if
+// samples show it.
+std::optional<double> beyond_floor(const Facts& facts) {
+  const Places* places = facts.places();
+  const KernelAccount* account = facts.account();
+  if (places == nullptr || places->basis != Places::Basis::kSampled || account == nullptr ||
+      account->us <= 0) {
+    return std::nullopt;
+  }
+  return account->wait(Stall::kBarrier) / account->us;
+}
+
 std::optional<Finding> excessive_barriers(const Facts& facts) {
   const double barriers = facts("sass.hot.barriers");
   const double between = facts.maybe("sass.hot.between_barriers").value_or(1e9);
@@ -79,8 +92,9 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
   if (waits_for_others(facts)) return std::nullopt;
   const KernelModel& model = facts.model();
   const auto share = model.stall(Stall::kBarrier);
+  const bool steps = share && in_steps(facts, barriers);
   Effect effect, none;
-  if (share && in_steps(facts, barriers)) {
+  if (steps) {
     // A step's barrier, shared accesses and their waits all serve the exchange.
     const double waits =
         stalls(facts, {Stall::kBarrier, Stall::kShortScoreboard, Stall::kMioThrottle}, 0);
@@ -100,7 +114,7 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
     if ((*share < kShare && !dense) || model.demand() >= kBusy) return std::nullopt;
     // After each of many barriers all warps wait for the same latency at once.
     const double together = dense ? 0.5 * stalls(facts, {Stall::kShortScoreboard}, 0) : 0;
-    effect.waiting = 1 - std::min(1.0, 0.7 * *share + together);
+    effect.waiting = 1 - std::min(1.0, kGone * *share + together);
     none.waiting = std::max(0.0, 1 - *share - 2 * together);
   } else {
     const Roofline& roof = facts.roofline();
@@ -112,6 +126,9 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
   }
   Finding finding;
   finding.likely_speedup = model.gain(effect).likely;
+  if (const auto part = beyond_floor(facts); part && !steps) {
+    finding.likely_speedup = std::min(finding.likely_speedup, speedup_without(kGone * *part));
+  }
   finding.upper_speedup = std::max(finding.likely_speedup, model.gain(none).upper);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = share && *share >= 0.5 ? Severity::kCritical : Severity::kWarning;
