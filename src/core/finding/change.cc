@@ -60,6 +60,8 @@ WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child, const 
   for (const auto& [key, us] : parts_of(child.account)) both[key].after_us = us;
   for (const auto& [key, part] : both) {
     if (std::abs(part.after_us - part.before_us) < kLeastMoved * change.before_us) continue;
+    // The floor is one of measured ceilings, and does not drift as the parent's time did.
+    if (key.first == PartKind::kFloor && std::abs(drift - 1) > kLeastMoved) continue;
     change.moved.push_back({key.first, key.second, part.before_us, part.after_us});
   }
   std::stable_sort(change.moved.begin(), change.moved.end(),

@@ -46,6 +46,9 @@ TEST(WhatChanged, WhatTheMachineLostIsNoChange) {
   const WhatChanged same = what_changed(spent(100, 50), spent(150, 75), {}, 1.5);
   EXPECT_NEAR(same.before_us, same.after_us, 2.5);  // the launches, which took as long as before
   EXPECT_TRUE(same.moved.empty());
+  const WhatChanged faster = what_changed(spent(100, 100), spent(100, 50), {}, 0.75);
+  ASSERT_EQ(faster.moved.size(), 1u) << "the floor is as it was";
+  EXPECT_EQ(faster.moved[0].kind, PartKind::kWait);
 }
 
 TEST(WhatChanged, AnAccountFromTimingAloneSaysNothingAboutParts) {
