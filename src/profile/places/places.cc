@@ -41,8 +41,51 @@ std::string written(const SassInstruction& i) {
 }
 
 // Code is attributed to a pragma, too: with the line that it stands for.
+// The first instruction in the strings of a line of inline PTX, but for those that only set it up;
+// "": none.
+std::string ptx_of(std::string_view line) {
+  static constexpr std::string_view kSetUp[] = {"setp", "selp", "mov", "cvta", "add", "shl"};
+  bool inside = false;
+  std::string plain;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') inside = !inside;
+    const bool escape = line[i] == '\\';
+    plain += inside && !escape && line[i] != '"' && line[i] != ';' ? line[i] : ' ';
+    if (escape) ++i;
+  }
+  for (const std::string& word : words(plain)) {
+    if (word[0] < 'a' || word[0] > 'z' || !contains(word, ".")) continue;
+    const std::string root = word.substr(0, word.find('.'));
+    if (std::find(std::begin(kSetUp), std::end(kSetUp), root) == std::end(kSetUp)) return word;
+  }
+  return "";
+}
+
+// Within an asm statement of several lines, whose strings and operands say little one by one: what
+// it executes. "" elsewhere.
+std::string asm_around(const LineText& text, const SourceLine& at) {
+  constexpr int kMostLines = 12;
+  const auto line = [&](int number) { return std::string(trim(text(at.file, number))); };
+  const std::string own = line(at.line);
+  if (!own.starts_with("\"") && !own.starts_with(":")) return "";
+  int first = at.line;
+  while (first > std::max(1, at.line - kMostLines) && !contains(line(first), "asm")) {
+    --first;
+    if (line(first).ends_with(";") || line(first).ends_with("}")) return "";
+  }
+  for (int number = first; number <= at.line + 2; ++number) {
+    if (const std::string ptx = ptx_of(line(number)); !ptx.empty()) return "asm " + ptx;
+    if (line(number).ends_with(");")) break;
+  }
+  return "";
+}
+
 void add_text(const LineText& text, SourceLine* line) {
   if (!text) return;
+  if (const std::string executed = asm_around(text, *line); !executed.empty()) {
+    line->text = clip(executed, kMostText);
+    return;
+  }
   std::string whole(trim(text(line->file, line->line)));
   if (whole.starts_with("#pragma")) {
     whole += " " + std::string(trim(text(line->file, line->line + 1)));

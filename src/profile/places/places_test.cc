@@ -356,6 +356,43 @@ TEST(Places, AWarpgroupsWaitIsBlamedOnItsProducts) {
   EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "HGMMA"));
 }
 
+// A line of strings or operands stands for what its asm statement executes.
+TEST(Places, ALineOfInlinePtxIsShownByItsInstruction) {
+  const std::vector<std::string> source = {
+      "__device__ void wait(u32 b, u32 parity) {",
+      "  asm volatile(",
+      "      \"{\\n\\t.reg .pred p;\\n\\t\"",
+      "      \"WAIT_%=:\\n\\t\"",
+      "      \"mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\\n\\t\"",
+      "      \"@p bra DONE_%=;\\n\\t\"",
+      "      \"DONE_%=:\\n\\t}\" ::\"r\"(b), \"r\"(parity) : \"memory\");",
+      "}",
+      "  asm volatile(\"setp.ne.b32 p, %0, 0; cp.async.bulk.commit_group;\" ::",
+      "      \"r\"(b));",
+      "  const char* name =",
+      "      \"no.code\";",
+  };
+  const LineText text = [&](const std::string&, int line) {
+    return line >= 1 && line <= static_cast<int>(source.size()) ? source[slot(line - 1)]
+                                                                : std::string();
+  };
+  const auto recorded = recorded_kernels(KERNELPRO_SOURCE_DIR, "patterns.sm_90a.txt");
+  SassFunction f = recorded.at("pointer_chase");
+  const int load = find_root(f, "LDG");
+  const auto shown = [&](int line) {
+    for (SassInstruction& i : f.code) i.line = line;
+    KernelSamples samples;
+    add_samples(f, load, Stall::kLongScoreboard, 100, 80, &samples);
+    return sampled_places(f, samples, text).places.at(0).at.line.text;
+  };
+  for (const int line : {3, 4, 5, 6, 7}) {
+    EXPECT_EQ(shown(line), "asm mbarrier.try_wait.parity.shared::cta.b64") << line;
+  }
+  EXPECT_EQ(shown(10), "asm cp.async.bulk.commit_group");
+  EXPECT_EQ(shown(12), "\"no.code\";");
+  EXPECT_EQ(shown(8), "}");
+}
+
 // Written by hand after sm_90a's. Bulk copies wait for room that copies take: the thread's number
 // is read again in many loops, and fills no queue.
 TEST(Places, AThrottledCopyIsBlamedOnCopies) {
