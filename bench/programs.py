@@ -32,6 +32,7 @@ sys.path.insert(0, HERE)
 from flaws import CLOSE, LEAST_GAIN, MAIN
 
 NEAR = 3  # lines
+SMALL = 4  # a gain
 UNKNOWN = 0.1  # of the call's time, at most
 SINGLE = 0.85  # of the samples that wait for an earlier instruction: one line made them wait
 NVCC = ["nvcc", "-arch=sm_90a", "-O3", "-lineinfo", "-std=c++17"]
@@ -215,14 +216,15 @@ def judge(case):
         cells.append("%s" % ("-" if away is None else away))
     else:
         cells.append("")
+    of_size = "small gain" if case.gain() <= SMALL else "large gain"
     if at:
         found = case.findings[at - 1]
         wrong = max(found.likely / case.gain(), case.gain() / found.likely)
-        points["gain"] = wrong <= CLOSE
+        points["gain"] = points[of_size] = wrong <= CLOSE
         points["bound"] = found.upper * 1.02 >= case.gain()
         cells.append("%.2f to %.2f" % (found.likely, found.upper))
     else:
-        points["gain"] = points["bound"] = False
+        points["gain"] = points[of_size] = points["bound"] = False
         cells.append("")
     return points, ["flawed", *cells, said]
 
@@ -257,7 +259,9 @@ def report(cases):
     rows = [("flaw on top", "top"), ("among the first three", "three"), ("silent", "silent"),
             ("line within %d, in the right finding" % NEAR, "line"),
             ("line within %d, in any of three" % NEAR, "line of any finding"),
-            ("likely gain within %.1fx" % CLOSE, "gain"), ("upper gain a bound", "bound"),
+            ("likely gain within %.1fx" % CLOSE, "gain"),
+            ("likely gain within %.1fx, of gains up to %.0fx" % (CLOSE, SMALL), "small gain"),
+            ("likely gain within %.1fx, of larger ones" % CLOSE, "large gain"), ("upper gain a bound", "bound"),
             ("sound accused", "accused"),
             ("account knows all but %.0f %%" % (100 * UNKNOWN), "known"),
             ("one producer for %.0f %% of the waits" % (100 * SINGLE), "single")]

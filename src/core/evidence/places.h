@@ -13,6 +13,13 @@
 
 namespace kernelpro {
 
+// Whether the text of an instruction, perhaps behind a guard, has this root: "@P0 LDG.E R2" has
+// LDG, and UTMALDG has not.
+inline bool executes(std::string_view instruction, std::string_view root) {
+  const std::size_t at = instruction.starts_with('@') ? instruction.find(' ') + 1 : 0;
+  return instruction.substr(at).starts_with(root);
+}
+
 // A line of the candidate's own source. When a helper was inlined, the line of the innermost
 // function that stands in a file of the candidate's.
 struct SourceLine {

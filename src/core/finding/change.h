@@ -25,13 +25,13 @@ struct WhatChanged {
   std::vector<MovedPart> moved;        // the largest difference first; without small ones
   FindingRef answers;                  // the finding that the child answers; may be empty
   double promised = 0;                 // its likely gain; 0: nothing was promised
-  bool parts_known = true;             // false: at most one of the two was profiled
+  bool parts_known = true;             // false: one of the two was not profiled
 };
 
 // Not known() accounts give a value without parts, and so do two of which one alone says where its
-// kernels' time goes. `drift`: what the parent would take when the
-// child was measured, over what it took when it was measured itself (of a machine that has become
-// slower: > 1); all of the parent's times are multiplied by it.
+// kernels' time goes. `drift`: what the parent would take when the child was measured, over what it
+// took when it was measured itself (of a machine that has become slower: > 1); all of the parent's
+// times are multiplied by it.
 WhatChanged what_changed(const Diagnosis& parent, const Diagnosis& child, const FindingRef& answers,
                          double drift = 1);
 // Markdown, a few lines; "" when neither time is known.

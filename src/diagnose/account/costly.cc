@@ -119,8 +119,7 @@ const Remedy& remedy_of(Stall stall) {
 const Remedy& remedy_of(const CostlyPlace& place) {
   if (place.stall != Stall::kLongScoreboard) return remedy_of(place.stall);
   if (at_shared_barrier(place)) return kOfTiles;
-  const bool store = place.because && (place.because->instruction.starts_with("STG") ||
-                                       contains(place.because->instruction, " STG"));
+  const bool store = place.because && executes(place.because->instruction, "STG");
   return store ? kOfStores : remedy_of(place.stall);
 }
 

@@ -386,9 +386,8 @@ std::variant<Called, Outcome> CpuSession::call(const CpuCall& wanted, double tim
   return Called{static_cast<double>(real_clock().now_ns() - start)};
 }
 
-// The longest that a thread of the worker was ready to run and did not, since begin_turn: of all
-// its threads together, which is more. Where the system does not tell, what others' load makes
-// likely.
+// How long the worker's threads were ready to run and did not, since begin_turn, added up: more
+// than any of them. Where the system does not tell, without end beside other work.
 double CpuSession::waited_s() const {
   const double waited = waited_since(thread_times(), cpu_ns() - cpu_then_ns_) * 1e-9;
   if (std::isfinite(waited)) return waited;

@@ -82,10 +82,10 @@ class CpuSession {
   // call that runs late while others use the machine gets more time, up to eight times `timeout_s`.
   std::variant<Called, Outcome> call(const CpuCall& wanted, double timeout_s,
                                      const std::string& phase);
+  enum class Values { kGiven, kProbe };  // a call on a probe may take far longer
   // The same for a stopped worker, which is stopped again on return: it can do nothing outside the
   // timed interval, except until the signal to stop arrives, and results that change in that time
   // are rejected. REQUIRES: begin_turn.
-  enum class Values { kGiven, kProbe };  // a probe may take far longer
   std::variant<Called, Outcome> timed_call(const CpuCall& wanted, double timeout_s,
                                            const std::string& phase,
                                            Values values = Values::kGiven);

@@ -303,9 +303,8 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     Evaluation late;
     late.trust = trust_name(Trust::kModule);
     late.outcome = TimedOut{forms_.late_s(subject),
-                            "capturing its first calls, which may compile for 180 s, compute for "
-                            "60 s without compiling, and wait for 30 s: build extensions "
-                            "beforehand"};
+                            "capturing its first calls: build extensions beforehand, and neither "
+                            "wait in them nor compute for long"};
     make_ready();
     late.run_ms = (real_clock().now_s() - start) * 1e3;
     return late;

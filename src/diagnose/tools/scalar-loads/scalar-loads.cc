@@ -104,10 +104,7 @@ bool gain_from_code(const Facts& facts, const Widths& w, Finding* finding) {
   return true;
 }
 
-// Not UTMALDG.
-bool is_global_load(std::string_view instruction) {
-  return instruction.starts_with("LDG") || instruction.find(" LDG") != std::string_view::npos;
-}
+bool is_global_load(std::string_view instruction) { return executes(instruction, "LDG"); }
 
 // Bulk copies bring the data, and nobody waits for the few loads beside them.
 bool beside_copies(const Facts& facts) {
