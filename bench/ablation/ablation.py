@@ -178,9 +178,38 @@ def ask(options):
             print(seen)
 
 
-def right_texts(run, candidate):
-    """Gives the lines that its evidence names their texts. What was recorded before 2026-11-29 has
-    those of earlier lines: it read the file that was compiled, with the knobs' values in front."""
+def right_waits(kernel):
+    """Waits for matrix products by that name. What was recorded before `awaited_at` (src/profile/places/blame.h)
+    has the hardware's: waits for a group of them count as barriers, those of a product for another as arrivals."""
+    places = kernel.get("places") or {}
+    if places.get("basis") != "sampled":
+        return
+    for each in places.get("places", []):
+        code = each["at"].get("code", "")
+        named = {"barrier": "WARPGROUP.DEPBAR", "warpgroup_arrive": "GMMA."}.get(each["stall"])
+        if not named or named not in code:
+            continue
+        for stall, sign in ((each["stall"], -1), ("gmma", 1)):
+            entry = next((one for one in places["stalls"] if one["stall"] == stall), None)
+            if entry is None:
+                entry = {"stall": stall, "share": 0, "exposed": 0}
+                places["stalls"].append(entry)
+            for key in ("share", "exposed"):
+                entry[key] = max(0.0, entry[key] + sign * each[key])
+        each["stall"] = "gmma"
+        each["producers"] = [one for one in each.get("producers", []) if "GMMA" in one["at"].get("code", "")]
+        for role in places.get("roles", []):
+            for wait in role.get("waits", []):
+                if wait["stall"] == ("barrier" if "DEPBAR" in code else "warpgroup_arrive") and wait.get("line") in (
+                        [each["at"].get("line")] + [one["line"] for one in each["at"].get("callers", [])]):
+                    wait["stall"] = "gmma"
+    places["stalls"].sort(key=lambda one: -one["share"])
+
+
+def right_evidence(run, candidate):
+    """Gives the lines that its evidence names their texts, and waits for matrix products that name. What was
+    recorded before 2026-11-29 has the texts of earlier lines: it read the file that was compiled, with the
+    knobs' values in front."""
     store = sqlite3.connect(os.path.join(run, "store.db"))
     text, = store.execute("select text from sources where hash = (select source from candidates where id = ?)",
                           (candidate,)).fetchone()
@@ -188,7 +217,8 @@ def right_texts(run, candidate):
 
     def mend(item):
         if isinstance(item, dict):
-            if item.get("file") == "kernel.cu" and item.get("text") and 0 < item["line"] < len(source):
+            shown = item.get("text", "")  # "asm INSTRUCTION" is of later ones
+            if item.get("file") == "kernel.cu" and shown and not shown.startswith("asm ") and 0 < item["line"] < len(source):
                 item["text"] = source[item["line"]]
             item = list(item.values())
         elif isinstance(item, list) and len(item) == 3 and item[0] == "kernel.cu" and 0 < item[1] < len(source):
@@ -198,6 +228,8 @@ def right_texts(run, candidate):
     for evidence, in store.execute("select json from evidence where candidate = ?", (candidate,)).fetchall():
         known = json.loads(evidence)
         mend(known)
+        for kernel in known.get("kernels", []):
+            right_waits(kernel)
         store.execute("update evidence set json = ? where candidate = ?", (json.dumps(known), candidate))
     store.commit()
     store.close()
@@ -205,7 +237,7 @@ def right_texts(run, candidate):
 
 def diagnose_again(options, run, candidate):
     """Stores what today's tools say of the evidence that was kept; what went wrong, or None."""
-    right_texts(run, candidate)
+    right_evidence(run, candidate)
     out, wrong = call(options, "diagnose", f"{run}:{candidate}", "--json")
     if wrong or "{" not in out:
         return wrong or "no diagnosis"

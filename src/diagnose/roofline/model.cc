@@ -104,6 +104,17 @@ double KernelModel::waiting() const {
 }
 
 std::optional<double> KernelModel::stall(Stall reason) const {
+  // The counters take the wait for a group of matrix products for one at a barrier; samples lie at
+  // the instruction that waits, and tell the two apart.
+  const auto& places = facts_->places;
+  if (reason == Stall::kBarrier && places && places->basis == Places::Basis::kSampled) {
+    double all = 0, share = 0;
+    for (const StallShare& each : places->stalls) {
+      if (stall_row(each.stall).cause != StallCause::kNone) all += each.share;
+      if (each.stall == reason) share += each.share;
+    }
+    if (all > 0) return std::clamp(share / all, 0.0, 1.0);
+  }
   const auto cycles = facts_->get(stall_metric(reason));
   const auto all = facts_->get("smsp__average_warp_latency_per_inst_issued.ratio");
   if (!cycles || !all) return std::nullopt;

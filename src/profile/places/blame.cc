@@ -105,6 +105,13 @@ int waiter_of(const SassFunction& kernel, int k, Stall stall) {
   }
 }
 
+Stall awaited_at(const SassFunction& kernel, int waiter, Stall stall) {
+  const SassInstruction& i = kernel.code[slot(waiter)];
+  const bool product = (stall == Stall::kBarrier && is_product_wait(i)) ||
+                       (stall == Stall::kWarpgroupArrive && is_product(i));
+  return product ? Stall::kGmma : stall;
+}
+
 bool answers_far(const SassInstruction& i) {
   switch (i.op) {
     case Op::kGlobalLoad:

@@ -477,10 +477,14 @@ Places sampled_places(const SassFunction& kernel, const KernelSamples& samples,
       if (!std::isfinite(s.all) || !(s.all > 0)) continue;
       const double exposed = s.exposed > 0 ? std::min(s.exposed, s.all) : 0;
       all += s.all;
-      stalls[s.stall].share += s.all;
-      stalls[s.stall].exposed += exposed;
-      if (found == index.end()) continue;
-      waits.push_back({waiter_of(kernel, found->second, s.stall), s.stall, s.all, exposed});
+      Stall stall = s.stall;
+      if (found != index.end()) {
+        const int waiter = waiter_of(kernel, found->second, s.stall);
+        stall = awaited_at(kernel, waiter, s.stall);
+        waits.push_back({waiter, stall, s.all, exposed});
+      }
+      stalls[stall].share += s.all;
+      stalls[stall].exposed += exposed;
     }
   }
   const HotCode hot = find_hot_code(kernel);

@@ -356,6 +356,26 @@ TEST(Places, AWarpgroupsWaitIsBlamedOnItsProducts) {
   EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "HGMMA"));
 }
 
+// The hardware has other names for waits for products (blame.h).
+TEST(Places, WaitsForProductsAreCalledThat) {
+  const auto kernels = recorded_kernels(KERNELPRO_SOURCE_DIR, "hopper.nvdisasm.txt");
+  const SassFunction& f = kernels.at("wgmma_wait");
+  int wait = find_root(f, "WARPGROUP");
+  while (!f.code[slot(wait)].has("DEPBAR")) wait = find_root(f, "WARPGROUP", wait + 1);
+  const int product = find_root(f, "HGMMA");
+  KernelSamples samples;
+  add_samples(f, wait, Stall::kBarrier, 100, 90, &samples);
+  add_samples(f, product, Stall::kWarpgroupArrive, 60, 50, &samples);
+  const Places places = sampled_places(f, samples, {});
+  ASSERT_EQ(places.stalls.size(), 1u);
+  EXPECT_EQ(places.stalls[0].stall, Stall::kGmma);
+  EXPECT_DOUBLE_EQ(places.stalls[0].share, 1);
+  ASSERT_EQ(places.places.size(), 2u);
+  EXPECT_TRUE(contains(places.places[0].at.instruction, "DEPBAR"));
+  ASSERT_FALSE(places.places[0].producers.empty());
+  EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "HGMMA"));
+}
+
 // A line of strings or operands stands for what its asm statement executes.
 TEST(Places, ALineOfInlinePtxIsShownByItsInstruction) {
   const std::vector<std::string> source = {

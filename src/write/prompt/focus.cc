@@ -81,7 +81,10 @@ std::string brought_text(const ProposalRequest& request) {
 }
 
 std::string focus_text(const Finding& finding) {
-  return "Answer the finding " + finding.tool + ": " + finding.cause;
+  // Its first sentence: all of it stands in the diagnosis.
+  const std::size_t end = finding.cause.find(". ");
+  return "Answer the finding " + finding.tool + ": " +
+         finding.cause.substr(0, end == std::string::npos ? end : end + 1);
 }
 
 }  // namespace kernelpro

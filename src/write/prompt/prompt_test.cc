@@ -208,7 +208,7 @@ TEST_F(PromptTest, AnotherSourceIsShownWhereItIsTheBest) {
   EXPECT_TRUE(contains(text, "## The best so far: candidate 1")) << text;
   EXPECT_TRUE(contains(text, "// the best of all"));
   EXPECT_TRUE(contains(text, "One evaluation remains"));
-  EXPECT_TRUE(contains(text, "leave everything else alone"));
+  EXPECT_TRUE(contains(text, "make that one"));
   all[1].diagnosis.fraction_of_ceiling = 0.04;
   request.parent = shared(all[1]);
   EXPECT_TRUE(contains(filled("coder"), "rewrite as much of it"));

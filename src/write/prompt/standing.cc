@@ -24,7 +24,7 @@ constexpr std::size_t kPartialShown = 1200, kNoteShown = 300;
 constexpr std::size_t kBestShown = 16000;
 // Below this share of the speed of light a kernel's structure is the problem, not one of its parts.
 constexpr double kRewrite = 0.05;
-constexpr double kClose = 0.8;      // to the speed of light: no other design is worth it
+constexpr double kClose = 0.8;      // to the speed of light: one change, and no other design
 constexpr double kExplained = 0.5;  // of what is left to win, in logarithms
 constexpr double kDrift = 0.02;
 
@@ -164,7 +164,11 @@ std::string scope_text(const ProposalRequest& request) {
            ". If you know a design that does less work, moves less or uses a faster unit, build "
            "that instead, and change as much as it needs.";
   }
-  return "Change what that needs, and leave everything else alone.";
+  if (known && fraction >= kClose)
+    return "Change what that needs, and leave everything else alone.";
+  return "Carry it through wherever it needs to be, and take other findings along where they do "
+         "not "
+         "get in its way. Where the account shows you a change that promises more, make that one.";
 }
 
 }  // namespace kernelpro

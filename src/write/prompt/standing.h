@@ -20,7 +20,8 @@ bool best_is_another(const ProposalRequest& request);
 // `memory` off.
 std::string best_text(const ProposalRequest& request);
 
-// How much may change: one thing, or everything where the parent is far from the speed of light.
+// How much may change: one thing near the speed of light; elsewhere what the account shows, too,
+// and everything where the parent is far from it.
 std::string scope_text(const ProposalRequest& request);
 
 }  // namespace kernelpro
