@@ -104,10 +104,11 @@ double KernelModel::waiting() const {
 }
 
 std::optional<double> KernelModel::stall(Stall reason) const {
-  // The counters take the wait for a group of matrix products for one at a barrier; samples lie at
-  // the instruction that waits, and tell the two apart.
+  // The counters take most waits for matrix products for those at barriers; samples lie at the
+  // instruction that waits, and tell the two apart.
   const auto& places = facts_->places;
-  if (reason == Stall::kBarrier && places && places->basis == Places::Basis::kSampled) {
+  const bool either = reason == Stall::kBarrier || reason == Stall::kGmma;
+  if (either && places && places->basis == Places::Basis::kSampled) {
     double all = 0, share = 0;
     for (const StallShare& each : places->stalls) {
       if (stall_row(each.stall).cause != StallCause::kNone) all += each.share;

@@ -15,10 +15,12 @@ constexpr double kLeastPerWarp = 0.3;  // atomics per warp; one per block is far
 constexpr double kSpread = 8;          // sectors per request: many addresses
 constexpr double kMostOfL2 = 0.5;      // of the sectors requested from L2
 constexpr double kLeastGain = 1.1;
-constexpr double kSerialNs = 2;      // of an atomic behind others at its address
-constexpr double kLeastTime = 0.05;  // of the kernel's time
-constexpr double kCrowded = 8;       // passes of an atomic on shared memory: lanes meet
-constexpr double kSpreadOut = 3;     // ... with a copy for each few lanes
+constexpr double kShareOfJam = 0.3;    // of the stalls: waits for memory
+constexpr double kNothingBusy = 0.15;  // of any resource: what waits, waits behind the atomics
+constexpr double kSerialNs = 2;        // of an atomic behind others at its address
+constexpr double kLeastTime = 0.05;    // of the kernel's time
+constexpr double kCrowded = 8;         // passes of an atomic on shared memory: lanes meet
+constexpr double kSpreadOut = 3;       // ... with a copy for each few lanes
 
 std::string in_millions(double count) {
   return count >= 1e6 ? number(count / 1e6, 3) + " million" : number(count);
@@ -132,11 +134,15 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
   if (spread >= kSpread && unit < kUnitBusy && !queue) return std::nullopt;
 
   // Lanes on one address serialize in one L2 slice, and all other accesses queue up behind them.
-  const bool jammed = queue || (spread <= 2 && model.demand() < 0.6);
-  const double sure = std::clamp(atomics.part / 0.3, 0.3, 1.0);
+  const bool alone = model.demand() < kNothingBusy && waited >= kShareOfJam;
+  const bool jammed = queue || alone || (spread <= 2 && model.demand() < 0.6);
+  const double sure = alone ? 1 : std::clamp(atomics.part / 0.3, 0.3, 1.0);
+  // Accesses to shared memory and shuffles pass the same unit, behind atomics that it cannot send.
+  const double behind =
+      alone ? stalls(facts, {Stall::kShortScoreboard, Stall::kMioThrottle}, 0) : 0;
   // If device memory or arithmetic is the limit, atomics hide behind it; the model accounts for it.
   const double waits =
-      jammed ? memory_wait(facts, 0.8) + stalls(facts, {Stall::kMembar}, 0)
+      jammed ? memory_wait(facts, 0.8) + stalls(facts, {Stall::kMembar}, 0) + behind
              : stalls(facts, {Stall::kLgThrottle, Stall::kDrain, Stall::kMembar}, 0.5) +
                    stalls(facts, {Stall::kLongScoreboard}, 0.3) *
                        std::max(atomics.returning > 0 ? atomics.part : 0,

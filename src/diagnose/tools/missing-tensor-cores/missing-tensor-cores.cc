@@ -33,6 +33,8 @@ constexpr double kWholeCall = 0.8;  // from this share on, the call's bytes are 
 constexpr double kReuse = 1.5;
 constexpr double kMostOfLoop = 0.5;
 constexpr double kPipeBusy = 0.4;
+// Those that an exponential, a root or a quotient needs of its own around its special function.
+constexpr double kOfSpecial = 6;
 // mma.sync's rate over that of fp32 multiply-adds (an H200: 62 % of 990 TFLOP/s over 67).
 constexpr double kMatrixOverFma = 9;
 
@@ -111,8 +113,9 @@ std::optional<Finding> products_in_the_code(const Facts& facts) {
   const auto hot = [&](const char* name) { return facts.maybe(name).value_or(0); };
   const double ffma = hot("sass.hot.ffma"), widened = hot("sass.hot.half_conversions");
   if (facts("sass.hmma") > 0 || facts("sass.hgmma") > 0) return std::nullopt;
-  if (widened <= 0 || ffma < kReuse * widened) return std::nullopt;
-  if (ffma < kMostOfLoop * hot("sass.hot.instructions")) return std::nullopt;
+  const double products = ffma - kOfSpecial * hot("sass.hot.mufu");
+  if (widened <= 0 || products < kReuse * widened) return std::nullopt;
+  if (products < kMostOfLoop * hot("sass.hot.instructions")) return std::nullopt;
   const KernelModel& model = facts.model();
   const double busy = model.busy(Resource::kFma).value_or(0);
   if (!model.counted() || busy < kPipeBusy) return std::nullopt;

@@ -17,6 +17,8 @@ constexpr double kL2Slots = 16;
 constexpr double kSelected = 0.5;    // of the lanes masked off by branches, in logarithms
 constexpr double kLeastPart = 0.05;  // of the sectors that L1 looks up
 constexpr double kLeastGain = 1.05;
+constexpr double kHeldUp = 1.35;     // in logarithms: what else waits behind local accesses
+constexpr double kAddress = 2;       // instructions, of an access to an array at a variable index
 constexpr double kGone = 0.95;       // of what samples show
 constexpr double kMostShown = 0.95;  // of the kernel's time
 
@@ -95,17 +97,38 @@ bool is_local(std::string_view instruction) {
          instruction.find("STL") != std::string_view::npos;
 }
 
-// By samples: waits for local memory and its queue, as large a part of the waits for warps that
-// come late to a barrier, and issuing. 0: not sampled.
-double time_of_local(const Facts& facts, const Local& local) {
+// Waits for what local memory answers, and of its accesses for their addresses, by samples.
+double awaited(const Places& places) {
+  double sum = 0;
+  for (const Place& place : places.places) {
+    if (stall_row(place.stall).cause != StallCause::kProducer) continue;
+    if (is_local(place.at.instruction)) {  // for its address
+      sum += place.exposed;
+      continue;
+    }
+    for (const Producer& producer : place.producers) {
+      if (is_local(producer.at.instruction)) sum += place.exposed * producer.part;
+    }
+  }
+  return sum;
+}
+
+// By samples: waits for local memory, what waits for room in the queues that it fills, as large a
+// part of the waits for warps that come late to a barrier, and issuing. 0: not sampled. `part`: of
+// the sectors that L1 looks up.
+double time_of_local(const Facts& facts, const Local& local, double part) {
   const Places* places = facts.places();
   const KernelAccount* account = facts.account();
   if (places == nullptr || places->basis != Places::Basis::kSampled || account == nullptr) return 0;
-  const double waits = exposed_by(facts, is_local);
-  if (waits <= 0) return 0;
+  const double blamed = exposed_by(facts, is_local);
+  if (blamed <= 0) return 0;
+  const double queues = exposed(facts, {Stall::kLgThrottle, Stall::kMioThrottle}).value_or(0);
+  const double shared = shared_part(facts);
+  const double waits = std::max(blamed, awaited(*places) + queues * part * (1 - shared));
   const double barrier = exposed(facts, {Stall::kBarrier}).value_or(0);
   const double others = std::max(waits, 1 - account->issuing - barrier);
-  const double issued = account->issuing * std::min(1.0, local.hot / local.instructions);
+  const double each = 1 + (facts.maybe("ptxas.spill_store_bytes").value_or(1) > 0 ? 0 : kAddress);
+  const double issued = account->issuing * std::min(1.0, each * local.hot / local.instructions);
   return kGone * std::min(kMostShown, waits + barrier * waits / others + issued);
 }
 
@@ -178,7 +201,7 @@ std::optional<Finding> register_spill(const Facts& facts) {
     finding.metrics.emplace_back("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum");
     finding.metrics.emplace_back("l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum");
     estimate_from_counters(facts, local, *part, &finding);
-    const double sampled = speedup_without(time_of_local(facts, local));
+    const double sampled = std::pow(speedup_without(time_of_local(facts, local, *part)), kHeldUp);
     finding.likely_speedup = std::max(finding.likely_speedup, sampled);
     finding.upper_speedup = std::max(finding.upper_speedup, sampled);
     if (finding.likely_speedup < kLeastGain) return std::nullopt;

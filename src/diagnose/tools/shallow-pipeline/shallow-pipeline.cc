@@ -13,8 +13,9 @@ constexpr double kShare = 0.3;
 constexpr double kBusy = 0.75;
 constexpr double kLeastGain = 1.05;
 constexpr double kRingBusy = 0.85;
-constexpr double kHidden = 0.9;  // of the waits, by copies that start earlier
-constexpr double kRings = 2;     // a ring needs this many times the bytes in flight
+constexpr double kLateBusy = 0.75;  // memory, where a ring with room enough is asked too late
+constexpr double kHidden = 0.9;     // of the waits, by copies that start earlier
+constexpr double kRings = 2;        // a ring needs this many times the bytes in flight
 constexpr double kSlack = 1.2;
 
 bool is_wait_for_copies(std::string_view instruction) {
@@ -74,7 +75,9 @@ std::optional<Finding> of_memory(const Facts& facts) {
                        facts.maybe("sass.hot.async_groups").value_or(0) < 1;
   // Part of the ring is being read.
   const bool small = *ring < kRings * *needed;
-  if (!drained && !small) return std::nullopt;
+  // Where one role fills the ring for another, unbalanced-roles says which one is late.
+  const bool late = sampled && places->roles.empty() && model.demand() < kLateBusy;
+  if (!drained && !small && !late) return std::nullopt;
   Finding finding;
   const double most = 1 / std::max(0.05, model.demand());
   finding.likely_speedup = std::min(most, speedup_without(kHidden * waits));
@@ -94,6 +97,16 @@ std::optional<Finding> of_memory(const Facts& facts) {
          "Leave groups under way: `cp.async.wait_group` (`__pipeline_wait_prior`) with the number "
          "of stages less two, or consume a tile that was asked for several turns before.",
          "the next tile depends on this one"}};
+  } else if (!small) {
+    finding.cause += "the ring has room for " + human_bytes(*ring) +
+                     " on an SM, and the measured bandwidth needs about " + human_bytes(*needed) +
+                     " under way, but memory is busy " + percent(model.demand()) +
+                     " of the time only: tiles are asked for too late, not too few at a time.";
+    finding.prescriptions = {
+        {"pipeline",
+         "Ask for a tile as soon as its stage is free: stages less one tiles ahead of the one that "
+         "is read, and before the loop for the first ones.",
+         "a copy's address depends on the tile before"}};
   } else {
     finding.cause += "at most " + human_bytes(*ring) +
                      " are under way on an SM, where the measured " + "bandwidth needs about " +
