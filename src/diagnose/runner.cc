@@ -29,6 +29,8 @@ ToolTarget target_of(const Evidence& evidence) {
   return *target == TargetKind::kCuda ? ToolTarget::kCuda : ToolTarget::kCpu;
 }
 
+constexpr double kLeastGain = 1.02;  // of the call: less drowns in noise
+
 // Clamps gains to the roofline's headroom: at the measured ceilings for the likely gain, with slack
 // for the upper one.
 void clamp_gains(const Roofline& roof, Finding* finding) {
@@ -43,7 +45,8 @@ void clamp_gains(const Roofline& roof, Finding* finding) {
 
 // Without a task, a unit at this part of what good kernels take from it is near its limit. A change
 // that leaves the unit its work then seldom brings all that is left.
-constexpr double kNearLimit = 0.65;
+// From the one to the other its effect grows.
+constexpr double kNearLimit = 0.6, kAtLimit = 0.8;
 constexpr double kOfTheRest = 0.25;
 
 // No roofline bounds a kernel's gain, and a change also removes what the models do not see.
@@ -53,7 +56,8 @@ void damp_near_limit(const KernelModel& model, Finding* finding) {
   if (!model.counted() || model.demand() < kNearLimit) return;
   const double rest = 1 / model.demand();
   if (finding->likely_speedup > rest) return;
-  finding->likely_speedup = 1 + kOfTheRest * (finding->likely_speedup - 1);
+  const double near = std::min(1.0, (model.demand() - kNearLimit) / (kAtLimit - kNearLimit));
+  finding->likely_speedup = 1 + std::lerp(1.0, kOfTheRest, near) * (finding->likely_speedup - 1);
 }
 
 // A kernel's time is measured in another process, at other clocks.
@@ -236,6 +240,7 @@ ToolRun look(const Tool& tool, const Pass& pass, const View& view, std::vector<F
   if (!pass.roof.known() && tool.scope == Scope::kKernel) damp_near_limit(view.model, &*finding);
   finding->likely_speedup =
       pass.settings.record.calibrated(name, finding->likely_speedup, finding->upper_speedup);
+  if (finding->likely_speedup < kLeastGain && !finding->stop) finding->severity = Severity::kInfo;
   findings->push_back(std::move(*finding));
   return {name, State::kFired, ""};
 }
@@ -360,8 +365,6 @@ void apply_stop(std::span<const Tool> table, const Roofline& roof, Diagnosis* di
               [](const Finding& finding) { return !finding.stop; });
 }
 
-// Findings that promise less than this drown in measurement noise.
-constexpr double kLeastGain = 1.02;
 // A finding explains the gap to the ceiling if it promises this fraction of it, in logarithms.
 constexpr double kAccounted = 0.5;
 

@@ -57,7 +57,7 @@ std::vector<const Finding*> findings_to_answer(const ProposalRequest& request) {
   std::vector<const Finding*> all;
   for (const Finding& finding : request.parent->diagnosis.findings) {
     if (finding.stop || finding.prescriptions.empty()) continue;
-    if (finding.severity == Severity::kInfo) continue;
+    if (finding.severity == Severity::kInfo || finding.likely_speedup < kLeastPromise) continue;
     if (request.memory && brought_little(request.history, finding.tool)) continue;
     all.push_back(&finding);
   }
