@@ -74,7 +74,8 @@ struct CostlyPlace {
   std::string instruction;
   Stall stall = Stall::kSelected;    // kSelected: it waits for nothing, it issues
   double share = 0;                  // of the kernel's time, floor included
-  double us = 0;                     // of the call's time, beyond the floor: what can go
+  double also = 0;                   // the same, of the line's other waits and of issuing it
+  double us = 0;                     // of the call's time, beyond the floor: what can go of both
   double gain = 1;                   // speedup of the call without that
   std::optional<CodePoint> because;  // the earlier instruction that made it wait
   std::vector<SourceLine> callers;   // of `line`, as in CodePoint

@@ -151,6 +151,7 @@ Json costly_place_json(const CostlyPlace& place) {
                {"share", place.share},
                {"us", place.us},
                {"gain", place.gain}};
+  if (place.also > 0) json["also"] = place.also;
   if (place.because) {
     json["because"] = {{"at", source_line_json(place.because->line)},
                        {"offset", place.because->offset},
@@ -171,6 +172,7 @@ CostlyPlace read_costly_place(const Json& json) {
   place.instruction = r.text("instruction");
   place.stall = stall_from_name(r.text("stall")).value_or(Stall::kMisc);
   place.share = r.real("share");
+  place.also = r.real("also");
   place.us = r.real("us");
   place.gain = r.real("gain", 1);
   if (r.member("because") != nullptr) {

@@ -75,7 +75,9 @@ std::string parts_text(std::vector<AccountPart> parts, double call_us) {
 std::string place_text(const CostlyPlace& place, std::size_t position) {
   std::string text = "  " + std::to_string(position) + ". " + place_words(place) + ": " +
                      share_text(place.share, 1) + " of the time " + place_cause(place);
-  text += "; " + number(place.gain, 3) + "x if that went";
+  const bool more = place.also >= kLeastShown;
+  if (more) text += ", " + share_text(place.share + place.also, 1) + " with all that it costs";
+  text += "; " + number(place.gain, 3) + (more ? "x if all of it went" : "x if that went");
   if (!place.condition.empty()) text += ". It goes if " + place.condition;
   return text + ".\n";
 }

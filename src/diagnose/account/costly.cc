@@ -102,6 +102,31 @@ CostlyPlace costly(const Place& place, double us, double call_us) {
   return result;
 }
 
+bool same_line(const CostlyPlace& a, const CostlyPlace& b) {
+  const auto same = [](const SourceLine& x, const SourceLine& y) { return x.same_place(y); };
+  return !a.line.file.empty() && a.line.same_place(b.line) &&
+         std::ranges::equal(a.callers, b.callers, same);
+}
+
+// One place for each line, named by what costs most there; `places` have the largest first.
+void join_lines(double call_us, std::vector<CostlyPlace>* places) {
+  std::vector<CostlyPlace> lines;
+  for (CostlyPlace& place : *places) {
+    const auto known = std::ranges::find_if(
+        lines, [&](const CostlyPlace& each) { return same_line(each, place); });
+    if (known == lines.end()) {
+      lines.push_back(std::move(place));
+      continue;
+    }
+    known->also += place.share;
+    known->us += place.us;
+    if (call_us > known->us) known->gain = call_us / (call_us - known->us);
+  }
+  *places = std::move(lines);
+  std::ranges::stable_sort(*places,
+                           [](const CostlyPlace& a, const CostlyPlace& b) { return a.us > b.us; });
+}
+
 bool names_line(const Finding& finding, const SourceLine& line) {
   return !line.file.empty() &&
          std::any_of(finding.sites.begin(), finding.sites.end(),
@@ -143,6 +168,7 @@ void add_costly_places(const Places& places, const BeyondFloor& beyond, double c
                    [](const CostlyPlace& a, const CostlyPlace& b) {
                      return a.us != b.us ? a.us > b.us : a.share > b.share;
                    });
+  join_lines(call_us, &account->places);
   if (account->places.size() > kCostliest) account->places.resize(kCostliest);
   account->places_level =
       places.basis == Places::Basis::kSampled ? Level::kCounters : Level::kStatic;

@@ -67,6 +67,26 @@ TEST(Costly, OneThatHasPlacesIsLeftAlone) {
   EXPECT_EQ(finding.share, 0);
 }
 
+TEST(Costly, ALineIsOnePlaceWithAllThatItCosts) {
+  Waits waits({{"k.cu", 3, ""}, {"k.cu", 4, ""}, {"k.cu", 3, ""}, {"", 0, ""}, {"", 0, ""}});
+  waits.places.places[2].stall = Stall::kWait;
+  waits.places.places[2].exposed = 0.1;
+  BeyondFloor beyond;
+  beyond.active_us = 50;
+  beyond.waits.fill(1);
+  add_costly_places(waits.places, beyond, 100, &waits.account);
+  ASSERT_EQ(waits.account.places.size(), kCostliest);
+  const CostlyPlace& line = waits.account.places[0];
+  EXPECT_EQ(line.line.line, 3);
+  EXPECT_EQ(line.stall, Stall::kLongScoreboard) << "named by what costs most there";
+  EXPECT_DOUBLE_EQ(line.share, 0.25);
+  EXPECT_DOUBLE_EQ(line.also, 0.1);
+  EXPECT_DOUBLE_EQ(line.us, 17.5);
+  EXPECT_DOUBLE_EQ(line.gain, 100 / 82.5);
+  EXPECT_EQ(waits.account.places[1].line.line, 4);
+  EXPECT_TRUE(waits.account.places[2].line.file.empty()) << "without lines, instructions are apart";
+}
+
 TEST(Costly, WhatWouldHaveToHoldDependsOnWhatIsWaitedFor) {
   CostlyPlace place;
   place.stall = Stall::kLongScoreboard;
