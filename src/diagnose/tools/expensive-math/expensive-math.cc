@@ -18,8 +18,10 @@ constexpr double kPower = 84;          // powf against a few multiplications
 // How to recognize powf: each has one reciprocal, three conversions and more selects than this.
 constexpr double kPowerConversions = 3;
 constexpr double kPowerSelects = 15;
-constexpr double kXuRate = 8;  // special-function-unit cycles per warp instruction
-constexpr double kRarely = 4;  // margin for the estimate from the unit's counter
+constexpr double kExponential = 7;   // instructions of an expf, its special function included
+constexpr double kMostAround = 0.9;  // of the loop
+constexpr double kXuRate = 8;        // special-function-unit cycles per warp instruction
+constexpr double kRarely = 4;        // margin for the estimate from the unit's counter
 constexpr double kLeastShare = 0.12;
 constexpr double kLeastGain = 1.05;
 
@@ -58,9 +60,15 @@ std::optional<Finding> expensive_math(const Facts& facts) {
   if (!model.counted() && facts.roofline().theory == Bound::kMemory && share < 0.3) {
     return std::nullopt;
   }
+  // Where they are the limit, what surrounds an exponential goes along with it.
+  const double around =
+      bound ? std::min(kMostAround, kExponential *
+                                        facts.maybe("sass.hot.mufu_exponential").value_or(0) /
+                                        instructions)
+            : 0;
   Effect effect;
   for (const Resource r : {Resource::kIssue, Resource::kFma, Resource::kAlu}) {
-    effect.scale(r, 1 - share);
+    effect.scale(r, 1 - std::max(share, 0.5 * around));
   }
   effect.scale(Resource::kXu, bound ? 0.5 : 1 - share);
   effect.waiting = 1 - std::max(share, bound ? 0.4 : 0.0) * 0.8;
