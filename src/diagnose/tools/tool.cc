@@ -57,6 +57,14 @@ const Places* Facts::places() const {
 
 const Evidence& Facts::of_kernel() const { return kernel_ != nullptr ? kernel_->facts : evidence_; }
 
+double Facts::fraction_at_most() const {
+  if (roofline_.known()) return roofline_.fraction;
+  const auto bytes = maybe("trace.allocated_bytes"), rate = maybe("ceiling.copy_bandwidth");
+  const auto us = maybe("timing.median");
+  if (model_.counted() || !bytes || !rate || !us || *rate <= 0 || *us <= 0) return 1;
+  return std::min(1.0, *bytes / *rate * 1e6 / *us);
+}
+
 double Facts::products_of_parts() const {
   const double us = maybe("timing.median").value_or(0) * maybe("kernel.share").value_or(1);
   return kernelpro::products_of_parts(evidence_, of_kernel(), us);

@@ -254,15 +254,16 @@ std::optional<Finding> from_code(const Facts& facts) {
   const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
   const bool cas = has_cas_loop(facts);
   const Roofline& roof = facts.roofline();
-  if (!roof.known() || roof.fraction >= 0.4) return std::nullopt;
+  const double fraction = facts.fraction_at_most();
+  if (fraction >= 0.4) return std::nullopt;
   if (!cas && (atomics <= 0 || atomics < 0.5 * loads)) return std::nullopt;
   Finding finding;
   finding.severity = Severity::kWarning;
-  finding.upper_speedup = roof.most();
-  finding.likely_speedup = middle(1, roof.headroom());
+  finding.upper_speedup = roof.known() ? roof.most() : 1 / fraction;
+  finding.likely_speedup = middle(1, roof.known() ? roof.headroom() : 1 / fraction);
   finding.cause = cas ? "A compare-and-swap loop updates memory, and every thread that loses "
                         "retries; the kernel runs at " +
-                            percent(roof.fraction) + " of the roofline."
+                            percent(fraction) + " of the roofline."
                       : number(atomics) + " atomics on global memory for " + number(loads) +
                             " loads in the hot loop: each element is added to memory separately.";
   finding.metrics = {"sass.hot.global_atomics", "sass.cas_loops", "timing.median"};
