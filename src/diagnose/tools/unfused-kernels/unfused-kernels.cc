@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "diagnose/account/make_account.h"
 #include "diagnose/tools/causes.h"
+#include "diagnose/tools/traffic.h"
 
 namespace kernelpro {
 
@@ -17,6 +18,8 @@ constexpr double kStartUs = 1.5;  // of a kernel that depends on the previous on
 // A buffer smaller than about half of L2 is still cached when the next kernel reads it, at a
 // multiple of the memory bandwidth.
 constexpr double kInL2Bytes = 24e6;
+constexpr double kL2Bytes = 60e6;  // of the largest (an H200)
+constexpr double kCounted = 0.9;   // of the time, by kernels with counters
 constexpr double kL2Speed = 2.5;
 // Intermediates this much larger than a half-precision output are kept in a wider type.
 constexpr double kWider = 1.6;
@@ -57,10 +60,28 @@ double beyond_compulsory(const Facts& facts) {
   return std::max(0.0, *moved - facts.maybe("task.compulsory_bytes").value_or(0));
 }
 
+// What the kernels stored: their warps' stores or, where bulk copies or atomics store as well, what
+// reached device memory and what L2 may still hold. No more can pass on, however large the buffers
+// are. Infinite where it was not counted.
+double stored(const Facts& facts) {
+  double all = 0, counted = 0;
+  for (const KernelEvidence& kernel : facts.kernels()) {
+    const auto sectors = kernel.facts.get("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum");
+    const auto drained = kernel.facts.get("dram__bytes_write.sum");
+    if (!sectors || !drained) continue;
+    const bool others = kernel.facts.get("sass.bulk_copies").value_or(1) > 0 ||
+                        kernel.facts.get("sass.global_atomics").value_or(1) > 0;
+    all += std::max(*sectors * kSectorBytes, others ? *drained + kL2Bytes : 0);
+    counted += kernel.facts.get("kernel.share").value_or(0);
+  }
+  return counted >= kCounted ? all : std::numeric_limits<double>::infinity();
+}
+
 std::optional<Finding> of_plan(const Facts& facts) {
   const double planned = facts.maybe("plan.handover_bytes").value_or(0);
-  const double bytes = std::min(planned, beyond_compulsory(facts));
   const double consumers = facts.maybe("plan.consumers").value_or(0);
+  const double bytes =
+      std::min({planned, beyond_compulsory(facts), stored(facts) * (1 + consumers)});
   const auto time_us = facts.maybe("timing.median");
   const auto bandwidth = facts.maybe("ceiling.copy_bandwidth");
   if (bytes <= 0 || consumers < 1 || !time_us || !bandwidth || *bandwidth <= 0) {
