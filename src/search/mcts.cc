@@ -246,10 +246,14 @@ double Mcts::mean(const Node& node) const {
   return reward(mean_log) * node.correct_visits / (node.visits + node.in_flight);
 }
 
-// The gain promised by the node's own diagnosis, as a share of the scale.
+// What the node's own diagnosis promises beyond what its descendants have brought, as a share of
+// the scale: a finding that was answered promises nothing to the next child.
 double Mcts::promise(const Node& node) const {
-  if (node.log_gain <= 0 || p_.diagnosis <= 0) return 0;
-  return p_.diagnosis * std::min(1.0, node.log_gain * per_log_);
+  const double brought =
+      node.correct && node.correct_visits > 0 ? node.log_time - node.best_log_time : 0;
+  const double left = node.log_gain - std::max(0.0, brought);
+  if (left <= 0 || p_.diagnosis <= 0) return 0;
+  return p_.diagnosis * std::min(1.0, left * per_log_);
 }
 
 double Mcts::value(const Node& node) const {

@@ -10,7 +10,8 @@
 // - A wall of correctness: a failed candidate is a leaf for good. It counts as a visit with reward
 //   0, so that lines of change that keep failing lose their turn.
 // - Progressive widening with asymmetric branching: a node may have more children the more visits
-//   it has had, the better it is itself and the more its diagnosis promises.
+//   it has had, the better it is itself and the more its diagnosis promises beyond what its
+//   descendants have brought.
 // - A node's value mixes the mean with the best below it, because the goal is an optimum, not an
 //   average. The gain that its diagnosis promises is added as a prior that fades with the tries
 //   made.

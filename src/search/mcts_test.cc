@@ -290,6 +290,25 @@ TEST(Mcts, APromisingDiagnosisDrawsTriesAndFadesWithThem) {
   }
 }
 
+// The finding was answered: the next child of the same candidate has nothing to expect of it.
+TEST(Mcts, APromiseThatWasKeptDrawsNoMoreTries) {
+  const auto tries = [](double likely) {
+    SearchParameters parameters;
+    parameters.diagnosis = 3;
+    const auto tree = make_mcts(parameters);
+    tree->add_root(1, {true, 100, false, 0.3, likely, 2.0});
+    int of_root = 0;
+    for (std::int64_t child = 2; child < 20; ++child) {
+      const auto parent = start(*tree);
+      of_root += parent == 1;
+      tree->finalize(*parent, child, {true, child == 2 ? 55.0 : 56.0, false, 0.54});
+    }
+    return of_root;
+  };
+  EXPECT_EQ(tries(1.7), tries(1.0)) << "1.8x has come of it";
+  EXPECT_GT(tries(3.0), tries(1.0)) << "more than that was promised";
+}
+
 TEST(Mcts, APromiseIsWorthNoMoreThanWhatTheSpeedOfLightLeaves) {
   const auto first = [](double fraction) {
     SearchParameters parameters;

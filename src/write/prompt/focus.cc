@@ -12,6 +12,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kLittle = 0.25;        // of what was promised, in logarithms
+constexpr double kMost = 0.75;          // the same
 constexpr double kLeastPromise = 1.02;  // smaller ones drown in noise
 constexpr std::size_t kMostTold = 4;    // answers of a finding
 
@@ -46,6 +47,19 @@ std::vector<Attempt> attempts_of(const History& history, const std::string& tool
 
 }  // namespace
 
+namespace {
+
+// A child of the parent brought most of what the finding promised: it has been answered there.
+bool answered(const ProposalRequest& request, const Finding& finding) {
+  return std::ranges::any_of(request.history, [&](const KnownPtr& each) {
+    if (each->candidate.origin.parent != request.parent->id) return false;
+    const auto attempt = attempt_of(*each, request.history, finding.tool);
+    return attempt && std::log(attempt->brought) >= kMost * std::log(finding.likely_speedup);
+  });
+}
+
+}  // namespace
+
 bool brought_little(const History& history, const std::string& tool) {
   const std::vector<Attempt> attempts = attempts_of(history, tool);
   return !attempts.empty() && std::ranges::all_of(attempts, [](const Attempt& each) {
@@ -58,7 +72,10 @@ std::vector<const Finding*> findings_to_answer(const ProposalRequest& request) {
   for (const Finding& finding : request.parent->diagnosis.findings) {
     if (finding.stop || finding.prescriptions.empty()) continue;
     if (finding.severity == Severity::kInfo || finding.likely_speedup < kLeastPromise) continue;
-    if (request.memory && brought_little(request.history, finding.tool)) continue;
+    if (request.memory &&
+        (brought_little(request.history, finding.tool) || answered(request, finding))) {
+      continue;
+    }
     all.push_back(&finding);
   }
   return all;

@@ -52,6 +52,15 @@ TEST(Focus, WhatBroughtLittleIsNoLongerOrdered) {
   EXPECT_EQ(to_answer(request).size(), 2u) << "a run without memory remembers nothing";
 }
 
+TEST(Focus, WhatWasAnsweredIsNotAskedForAgain) {
+  ProposalRequest request;
+  request.parent = attempt(1, 0, 100);
+  request.history = {request.parent, attempt(2, 1, 55, "scalar-loads")};
+  EXPECT_EQ(to_answer(request), std::vector<std::string>{"one-thread-busy"});
+  request.parent = request.history[1];
+  EXPECT_EQ(to_answer(request).size(), 2u) << "another source may have the flaw anew";
+}
+
 TEST(Focus, WhatFailedSaysNothingOfItsFinding) {
   ProposalRequest request;
   request.parent = attempt(1, 0, 100);
