@@ -550,6 +550,13 @@ void add_places(const std::map<std::string, SassFunction>& functions, const Samp
         continue;
       }
     }
+    if (found == samples.kernels.end() && !samples.kernels.empty() && samples.missing.empty()) {
+      missing->push_back({Family::kSamples,
+                          "no samples came of " + short_kernel_name(kernel.name),
+                          "profile it again",
+                          {},
+                          "of that kernel"});
+    }
     facts.places = estimated_places(code->second, facts, text);
   }
   missing->insert(missing->end(), samples.missing.begin(), samples.missing.end());

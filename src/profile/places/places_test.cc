@@ -524,6 +524,11 @@ TEST(Places, AreAddedToEachKernelWithItsSamples) {
   EXPECT_FALSE(kernels["warp_sum"].facts.get("samples.taken"));
   EXPECT_FALSE(kernels["unknown"].facts.places);
   EXPECT_EQ(missing.size(), 1u);
+  answers.missing.clear();
+  missing.clear();
+  add_places(functions, answers, {}, &kernels, &missing);
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_TRUE(contains(missing[0].reason, "no samples came of"));
 }
 
 // A source is compiled with its knobs' values in front, and is shown without them.
