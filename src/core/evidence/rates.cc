@@ -43,7 +43,11 @@ bool has_half_inputs(const Task& task) {
 
 bool uses_matrix_units(const Evidence& evidence) {
   const auto has = [](const Evidence& facts) {
-    return facts.get("sass.hgmma").value_or(0) + facts.get("sass.hmma").value_or(0) > 0;
+    const auto count = [&](const char* name) { return facts.get(name).value_or(0); };
+    // Those in double precision are no faster than multiply-adds.
+    const double wide = count("sass.hot.dmma");
+    const bool others = wide <= 0 || count("sass.hot.hmma") > wide;
+    return count("sass.hgmma") > 0 || (count("sass.hmma") > 0 && others);
   };
   return has(evidence) ||
          std::any_of(evidence.kernels.begin(), evidence.kernels.end(),

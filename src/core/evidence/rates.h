@@ -23,7 +23,8 @@ inline constexpr double kProductsOfParts = 6;
 // precision accuracy from tensor cores while surpassing the FP32 theoretical peak, 2022.
 inline constexpr double kFewestProducts = 3;
 
-// Whether some of the candidate's kernels have matrix instructions. False if unknown.
+// Whether some of the candidate's kernels have matrix instructions that are faster than
+// multiply-adds: those in double precision are not. False if unknown.
 bool uses_matrix_units(const Evidence& evidence);
 // Whether it multiplies operands in parts on them: the contract asks for fp32.
 bool multiplies_in_parts(const Evidence& evidence);

@@ -220,6 +220,9 @@ TEST_F(PromptTest, AnotherSourceIsShownWhereItIsTheBest) {
   all[1].diagnosis.fraction_of_ceiling = 0.9;
   request.parent = shared(all[1]);
   EXPECT_TRUE(contains(filled("coder"), "leave everything else alone"));
+  all[1].diagnosis.findings[0].another_unit = true;
+  request.parent = shared(all[1]);
+  EXPECT_FALSE(contains(filled("coder"), "leave everything else alone")) << "its ceiling is higher";
   request.memory = false;
   EXPECT_FALSE(contains(filled("coder"), "// the best of all"));
 }

@@ -89,6 +89,11 @@ double most_promised(const ProposalRequest& request) {
 }
 
 // "Left to win: at most 2.5x, ..."; "" where the speed of light is not known or not told.
+// Another unit has a ceiling of its own.
+bool on_another_unit(const Diagnosis& diagnosis) {
+  return std::ranges::any_of(diagnosis.findings, &Finding::another_unit);
+}
+
 std::string left_to_win(const ProposalRequest& request) {
   const Diagnosis& diagnosis = request.parent->diagnosis;
   const double fraction = diagnosis.fraction_of_ceiling;
@@ -100,8 +105,7 @@ std::string left_to_win(const ProposalRequest& request) {
   std::string text =
       "Left to win: about " + number(std::max(1.0, 1 / fraction), 2) + "x, as it runs at " + share;
   if (diagnosis.floor_us > 0) text += " (" + human_us(diagnosis.floor_us) + " a call)";
-  if (std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
-                  [](const Finding& f) { return f.another_unit; })) {
+  if (on_another_unit(diagnosis)) {
     text += "; more on another unit, as a finding says";
   }
   return text + ".";
@@ -166,9 +170,10 @@ std::string scope_text(const ProposalRequest& request) {
   }
   if (known && fraction >= kClose)
     return "Change what that needs, and leave everything else alone.";
-  return "Carry it through wherever it needs to be, and take other findings along where they do "
-         "not "
-         "get in its way. Where the account shows you a change that promises more, make that one.";
+}
+return "Carry it through wherever it needs to be, and take other findings along where they do "
+       "not "
+       "get in its way. Where the account shows you a change that promises more, make that one.";
 }
 
 }  // namespace kernelpro

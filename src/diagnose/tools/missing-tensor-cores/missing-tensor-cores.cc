@@ -133,8 +133,12 @@ std::optional<Finding> products_in_the_code(const Facts& facts) {
   return finding;
 }
 
+// Products in double precision, as exact as fp32's owe and no faster than multiply-adds.
+bool on_fp64_units(const Facts& facts) { return facts.maybe("sass.hot.dmma").value_or(0) > 0; }
+
 // Whether it is this kernel of the call that multiplies.
 bool multiplies(const Facts& facts) {
+  if (on_fp64_units(facts)) return true;
   const auto hot = [&](const char* name) { return facts.maybe(name).value_or(0); };
   const auto busy = facts.model().busy(Resource::kFma);
   return busy ? *busy >= kFmaBusy
@@ -157,8 +161,8 @@ double operations(const Facts& facts, double kernel_us) {
 std::optional<Finding> fp32_products(const Facts& facts) {
   const double fma = facts.maybe("ceiling.fma_rate").value_or(0);
   const double rate = facts("ceiling.tensor_rate") / kProductsOfParts;
-  const bool matrix =
-      facts("sass.hmma") > 0 || facts.maybe("plan.matrix_elsewhere").value_or(0) > 0;
+  const bool matrix = (facts("sass.hmma") > 0 && !on_fp64_units(facts)) ||
+                      facts.maybe("plan.matrix_elsewhere").value_or(0) > 0;
   if (matrix || fma <= 0 || rate < kWorthParts * fma || !multiplies(facts)) return std::nullopt;
   const Roofline& roof = facts.roofline();
   const double share = facts.maybe("kernel.share").value_or(1);
@@ -179,8 +183,9 @@ std::optional<Finding> fp32_products(const Facts& facts) {
       (roof.less_work ? "multiply-adds, fewer than the definition's, take "
                       : "matrix products take ") +
       human_us(us) +
-      " without a single matrix instruction; at the measured rate of the tensor cores (" +
-      per_second(rate, "FLOP") + " for operands in three bf16 parts) and bandwidth they need " +
+      (on_fp64_units(facts) ? " on FP64 matrix units" : " without a single matrix instruction") +
+      "; at the measured rate of the tensor cores (" + per_second(rate, "FLOP") +
+      " for operands in three bf16 parts) and bandwidth they need " +
       human_us(std::max(memory_us, matrix_us)) + ".";
   finding.prescriptions = products_of_parts();
   const double reached = facts.has(GpuFeature::kWgmma) ? kPlainWgmma : kHmmaOnHopper;
