@@ -168,12 +168,12 @@ std::string scope_text(const ProposalRequest& request) {
            ". If you know a design that does less work, moves less or uses a faster unit, build "
            "that instead, and change as much as it needs.";
   }
-  if (known && fraction >= kClose)
+  if (known && fraction >= kClose && !on_another_unit(request.parent->diagnosis)) {
     return "Change what that needs, and leave everything else alone.";
-}
-return "Carry it through wherever it needs to be, and take other findings along where they do "
-       "not "
-       "get in its way. Where the account shows you a change that promises more, make that one.";
+  }
+  return "Carry it through wherever it needs to be, and take other findings along where they do "
+         "not "
+         "get in its way. Where the account shows you a change that promises more, make that one.";
 }
 
 }  // namespace kernelpro
