@@ -21,6 +21,7 @@ namespace kernelpro {
   TOOL(kLaunchBound)                             \
   TOOL(kUnfusedKernels)                          \
   TOOL(kOperatorAboveFloor)                      \
+  TOOL(kProductsOffTensorCores)                  \
   TOOL(kSerialGraph)                             \
   TOOL(kUnitsInTurn)                             \
   TOOL(kDeviceCopies)                            \
@@ -81,6 +82,9 @@ constexpr Precedence kPrecedences[] = {
     {"unfused-kernels", "far-from-both-ceilings", "passes",
      "unfused-kernels gives the same advice"},
     {"operator-above-floor", "far-from-both-ceilings", "", "it names the operator"},
+    {"products-off-tensor-cores", "far-from-both-ceilings", "", "it names another unit"},
+    {"products-off-tensor-cores", "operator-above-floor", "", "its floor is that of multiply-adds"},
+    {"missing-tensor-cores", "products-off-tensor-cores", "", "it names the kernel"},
     {"serial-graph", "small-grid", "", "running kernels concurrently fills the GPU"},
     {"serial-graph", "far-from-both-ceilings", "grid-size",
      "running kernels concurrently fills the GPU"},

@@ -383,4 +383,21 @@ std::optional<double> exposed(const Facts& facts, std::initializer_list<Stall> s
   return std::min(1.0, sum);
 }
 
+std::vector<Prescription> advice_to_split() {
+  return {
+      {"tensor-cores",
+       "Split each fp32 operand into three bf16 parts (round to bf16, subtract, round what is "
+       "left, twice) and add up six of the nine products of parts on tensor cores, the small "
+       "ones first, in fp32: as precise as fp32. Two fp16 parts need three products and keep 22 "
+       "bits: scale by a power of two taken from the data, for each row of one operand and each "
+       "column of the other, so that no value leaves fp16's range and the low part keeps its "
+       "digits.",
+       "the product is too small to fill tiles of 64 x 64; two parts: sums are short, below some "
+       "256 terms"},
+      {"shared-memory",
+       "Split once for each operand, where it is staged in shared memory or in a kernel before, "
+       "not for each product.",
+       ""}};
+}
+
 }  // namespace kernelpro

@@ -58,4 +58,7 @@ bool waits_for_others(const Facts& facts);
 // Exposed waits with that reason; nullopt: unknown.
 std::optional<double> exposed(const Facts& facts, std::initializer_list<Stall> stalls);
 
+// How fp32 products become products of parts on matrix units.
+std::vector<Prescription> advice_to_split();
+
 }  // namespace kernelpro

@@ -90,23 +90,6 @@ std::vector<Prescription> first_matrix_kernel(const Facts& facts) {
            "Stage the operand tiles in shared memory and load them with `ldmatrix`.", ""}};
 }
 
-std::vector<Prescription> products_of_parts() {
-  return {
-      {"tensor-cores",
-       "Split each fp32 operand into three bf16 parts (round to bf16, subtract, round what is "
-       "left, twice) and add up six of the nine products of parts on tensor cores, the small "
-       "ones first, in fp32: as precise as fp32. Two fp16 parts need three products and keep 22 "
-       "bits: scale by a power of two taken from the data, for each row of one operand and each "
-       "column of the other, so that no value leaves fp16's range and the low part keeps its "
-       "digits.",
-       "the product is too small to fill tiles of 64 x 64; two parts: sums are short, below some "
-       "256 terms"},
-      {"shared-memory",
-       "Split once for each operand, where it is staged in shared memory or in a kernel before, "
-       "not for each product.",
-       ""}};
-}
-
 // Where the task is not known: the hot loop widens halves and uses each of them in many fp32
 // multiply-adds, which keep their pipe busy.
 std::optional<Finding> products_in_the_code(const Facts& facts) {
@@ -187,7 +170,7 @@ std::optional<Finding> fp32_products(const Facts& facts) {
       "; at the measured rate of the tensor cores (" + per_second(rate, "FLOP") +
       " for operands in three bf16 parts) and bandwidth they need " +
       human_us(std::max(memory_us, matrix_us)) + ".";
-  finding.prescriptions = products_of_parts();
+  finding.prescriptions = advice_to_split();
   const double reached = facts.has(GpuFeature::kWgmma) ? kPlainWgmma : kHmmaOnHopper;
   finding.likely_speedup = std::max(1.0, us / std::max(memory_us, matrix_us / reached));
   finding.upper_speedup = us / std::max(memory_us, matrix_us * kFewestProducts / kProductsOfParts);
