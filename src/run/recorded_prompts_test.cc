@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prompts of recorded runs (results/exchange), word for word: docs/prompts/*.md, refreshed by
-// KERNELPRO_REFRESH=1. Their diagnoses are the recorded ones, so that a new tool changes no text.
+// The prompts of recorded runs (results/prompts, results/exchange), word for word:
+// docs/prompts/*.md, refreshed by KERNELPRO_REFRESH=1. Their diagnoses are the recorded ones, so
+// that a new tool changes no text.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,9 +29,8 @@ struct RecordedPrompts : ::testing::Test {
 
   // The request about `parent`, once the first `evaluated` candidates have results.
   void open(const std::string& name, std::int64_t parent, int evaluated, bool anew = false) {
-    const auto store =
-        Store::open(std::string(KERNELPRO_SOURCE_DIR) + "/results/exchange/" + name + ".jsonl",
-                    Store::Mode::kRead);
+    const auto store = Store::open(
+        std::string(KERNELPRO_SOURCE_DIR) + "/results/" + name + ".jsonl", Store::Mode::kRead);
     ASSERT_TRUE(store) << store.error().text();
     auto whole = (*store)->whole();
     ASSERT_TRUE(whole) << whole.error().text();
@@ -87,33 +87,33 @@ void expect_golden(const std::string& name, const std::string& text) {
 }
 
 TEST_F(RecordedPrompts, OfAStart) {
-  open("layernorm", 1, 1);
+  open("prompts/start", 1, 1);
   const std::string text = exchange_prompt(request, "0001", prompts);
   expect_golden("start", text);
-  EXPECT_TRUE(contains(text, "rewrite as much of it as the change needs"));
+  EXPECT_TRUE(contains(text, "x on another unit"));
 }
 
 TEST_F(RecordedPrompts, OfAMidwayKernel) {
-  open("conv2d_relu_maxpool", 7, 7);
-  const std::string text = exchange_prompt(request, "0006", prompts);
+  open("prompts/midway", 3, 3);
+  const std::string text = exchange_prompt(request, "0002", prompts);
   expect_golden("midway", text);
-  EXPECT_TRUE(contains(text, "best.cu")) << "the best is another source";
+  EXPECT_TRUE(contains(text, "What the last change did"));
 }
 
 TEST_F(RecordedPrompts, OfANearlyDoneKernel) {
-  open("softmax", 4, 5);
-  expect_golden("nearly-done", exchange_prompt(request, "0005", prompts));
+  open("prompts/nearly-done", 3, 3);
+  expect_golden("nearly-done", exchange_prompt(request, "0002", prompts));
 }
 
 TEST_F(RecordedPrompts, OfAFailure) {
-  open("gemm_bf16", 1, 2);
+  open("exchange/gemm_bf16", 1, 2);
   expect_golden("failure", repair(2));
 }
 
 // With the diagnoses of today, whatever they say: what matters comes first, craft last, and no part
 // is longer than it may be.
 TEST_F(RecordedPrompts, WhatMattersComesFirst) {
-  open("conv2d_relu_maxpool", 7, 7, true);
+  open("exchange/conv2d_relu_maxpool", 7, 7, true);
   const std::string text = exchange_prompt(request, "0006", prompts);
   std::size_t last = 0;
   for (const char* part :

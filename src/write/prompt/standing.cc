@@ -89,9 +89,10 @@ double most_promised(const ProposalRequest& request) {
 }
 
 // "Left to win: at most 2.5x, ..."; "" where the speed of light is not known or not told.
-// Another unit has a ceiling of its own.
-bool on_another_unit(const Diagnosis& diagnosis) {
-  return std::ranges::any_of(diagnosis.findings, &Finding::another_unit);
+// Another unit has a ceiling of its own. Null: no finding names one.
+const Finding* on_another_unit(const Diagnosis& diagnosis) {
+  const auto found = std::ranges::find_if(diagnosis.findings, &Finding::another_unit);
+  return found == diagnosis.findings.end() ? nullptr : &*found;
 }
 
 std::string left_to_win(const ProposalRequest& request) {
@@ -105,8 +106,9 @@ std::string left_to_win(const ProposalRequest& request) {
   std::string text =
       "Left to win: about " + number(std::max(1.0, 1 / fraction), 2) + "x, as it runs at " + share;
   if (diagnosis.floor_us > 0) text += " (" + human_us(diagnosis.floor_us) + " a call)";
-  if (on_another_unit(diagnosis)) {
-    text += "; more on another unit, as a finding says";
+  if (const Finding* other = on_another_unit(diagnosis)) {
+    text += "; at most " + number(other->upper_speedup, 2) + "x on another unit, as " +
+            other->tool + " says";
   }
   return text + ".";
 }
@@ -168,7 +170,7 @@ std::string scope_text(const ProposalRequest& request) {
            ". If you know a design that does less work, moves less or uses a faster unit, build "
            "that instead, and change as much as it needs.";
   }
-  if (known && fraction >= kClose && !on_another_unit(request.parent->diagnosis)) {
+  if (known && fraction >= kClose && on_another_unit(request.parent->diagnosis) == nullptr) {
     return "Change what that needs, and leave everything else alone.";
   }
   return "Carry it through wherever it needs to be, and take other findings along where they do "
