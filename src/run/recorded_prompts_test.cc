@@ -71,7 +71,8 @@ struct RecordedPrompts : ::testing::Test {
       fields["cures"] = cures_text(request, fields["failure"]);
       fields["broken"] = fenced(known->candidate.source, "cuda");
     }
-    return prompts.fill("fixer", fields);
+    // What every request to a model begins with, and the repair itself.
+    return prompts.fill("task", fields) + "\n---\n\n" + prompts.fill("fixer", fields);
   }
 };
 
