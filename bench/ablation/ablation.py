@@ -207,7 +207,7 @@ def right_waits(kernel):
 
 
 def right_evidence(run, candidate):
-    """Gives the lines that its evidence names their texts, and waits for matrix products that name. What was
+    """Gives the lines that its evidence names their texts, and renames waits for matrix products to gmma. What was
     recorded before 2026-11-29 has the texts of earlier lines: it read the file that was compiled, with the
     knobs' values in front."""
     store = sqlite3.connect(os.path.join(run, "store.db"))

@@ -45,7 +45,7 @@ void clamp_gains(const Roofline& roof, Finding* finding) {
 
 // Without a task, a unit at this part of what good kernels take from it is near its limit. A change
 // that leaves the unit its work then seldom brings all that is left.
-// From the one to the other its effect grows.
+// The damping grows linearly from kNearLimit to kAtLimit.
 constexpr double kNearLimit = 0.6, kAtLimit = 0.8;
 constexpr double kOfTheRest = 0.25;
 

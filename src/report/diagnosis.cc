@@ -108,9 +108,7 @@ std::string account_rows(const std::vector<AccountPart>& parts, double call_us, 
 }
 
 std::string place_lines(const CostlyPlace& place, const DiagnosisStyle& style) {
-  std::string line = place_words(place) + ": " + std::to_string(std::lround(100 * place.share)) +
-                     " % of the kernel's time " + place_cause(place);
-  if (place.gain >= 1.005) line += "; " + speedup_text(place.gain) + " if that went";
+  std::string line = place_words(place) + ": " + place_costs(place, "the kernel's time");
   if (!place.condition.empty()) line += ". It goes if " + place.condition;
   return wrapped(line + ".", style.width, 4);
 }

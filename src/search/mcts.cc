@@ -246,12 +246,11 @@ double Mcts::mean(const Node& node) const {
   return reward(mean_log) * node.correct_visits / (node.visits + node.in_flight);
 }
 
-// What the node's own diagnosis promises beyond what its descendants have brought, as a share of
-// the scale: a finding that was answered promises nothing to the next child.
+// What the node's own diagnosis promises beyond what its descendants have brought, whatever they
+// answered, as a share of the scale.
 double Mcts::promise(const Node& node) const {
-  const double brought =
-      node.correct && node.correct_visits > 0 ? node.log_time - node.best_log_time : 0;
-  const double left = node.log_gain - std::max(0.0, brought);
+  const double brought = node.correct ? node.log_time - node.best_log_time : 0;
+  const double left = node.log_gain - brought;
   if (left <= 0 || p_.diagnosis <= 0) return 0;
   return p_.diagnosis * std::min(1.0, left * per_log_);
 }

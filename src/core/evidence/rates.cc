@@ -41,17 +41,18 @@ bool has_half_inputs(const Task& task) {
   return any;
 }
 
+bool has_matrix_products(const Evidence& kernel) {
+  const auto count = [&](const char* name) { return kernel.get(name).value_or(0); };
+  const double wide = count("sass.hot.dmma");
+  const bool others = wide <= 0 || count("sass.hot.hmma") > wide;
+  return count("sass.hgmma") > 0 || (count("sass.hmma") > 0 && others);
+}
+
 bool uses_matrix_units(const Evidence& evidence) {
-  const auto has = [](const Evidence& facts) {
-    const auto count = [&](const char* name) { return facts.get(name).value_or(0); };
-    // Those in double precision are no faster than multiply-adds.
-    const double wide = count("sass.hot.dmma");
-    const bool others = wide <= 0 || count("sass.hot.hmma") > wide;
-    return count("sass.hgmma") > 0 || (count("sass.hmma") > 0 && others);
-  };
-  return has(evidence) ||
-         std::any_of(evidence.kernels.begin(), evidence.kernels.end(),
-                     [&](const KernelEvidence& kernel) { return has(kernel.facts); });
+  return has_matrix_products(evidence) ||
+         std::any_of(
+             evidence.kernels.begin(), evidence.kernels.end(),
+             [](const KernelEvidence& kernel) { return has_matrix_products(kernel.facts); });
 }
 
 bool multiplies_in_parts(const Evidence& evidence) {

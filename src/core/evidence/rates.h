@@ -23,8 +23,10 @@ inline constexpr double kProductsOfParts = 6;
 // precision accuracy from tensor cores while surpassing the FP32 theoretical peak, 2022.
 inline constexpr double kFewestProducts = 3;
 
-// Whether some of the candidate's kernels have matrix instructions that are faster than
-// multiply-adds: those in double precision are not. False if unknown.
+// Whether a kernel's machine code has matrix instructions that are faster than multiply-adds: those
+// in double precision are not. False if unknown.
+bool has_matrix_products(const Evidence& kernel);
+// Whether some of the candidate's kernels have.
 bool uses_matrix_units(const Evidence& evidence);
 // Whether it multiplies operands in parts on them: the contract asks for fp32.
 bool multiplies_in_parts(const Evidence& evidence);

@@ -87,6 +87,9 @@ std::string place_words(const SourceLine& line, int offset, const std::string& i
 std::string place_words(const CostlyPlace& place);
 // "waits for a load from global or local memory, because of kernel.cu:39 `int i = idx[j];`"
 std::string place_cause(const CostlyPlace& place);
+// "20 % of the kernel's time waits for ..., because of ..., 32 % with all that it costs; 1.2x if
+// all of it went"; `whose`: "the kernel's time".
+std::string place_costs(const CostlyPlace& place, std::string_view whose);
 // Whether it waits at an mbarrier, as far as the instructions tell.
 bool at_shared_barrier(const CostlyPlace& place);
 // Places are shown below this fraction of the ceiling; from it on there is no reason to go on.

@@ -10,6 +10,8 @@ namespace kernelpro {
 
 namespace {
 
+constexpr double kLeastAlso = 0.01;  // of the kernel's time
+constexpr double kLeastGainTold = 1.005;
 constexpr double kLeastShown = 0.015;  // of the call
 constexpr std::size_t kLineShown = 90;
 constexpr double kWorthNaming = 1.01;  // of the call's gain
@@ -74,10 +76,7 @@ std::string parts_text(std::vector<AccountPart> parts, double call_us) {
 
 std::string place_text(const CostlyPlace& place, std::size_t position) {
   std::string text = "  " + std::to_string(position) + ". " + place_words(place) + ": " +
-                     share_text(place.share, 1) + " of the time " + place_cause(place);
-  const bool more = place.also >= kLeastShown;
-  if (more) text += ", " + share_text(place.share + place.also, 1) + " with all that it costs";
-  text += "; " + number(place.gain, 3) + (more ? "x if all of it went" : "x if that went");
+                     place_costs(place, "the time");
   if (!place.condition.empty()) text += ". It goes if " + place.condition;
   return text + ".\n";
 }
@@ -97,6 +96,15 @@ std::string places_text(const KernelAccount& kernel) {
 }
 
 }  // namespace
+
+std::string place_costs(const CostlyPlace& place, std::string_view whose) {
+  const bool more = place.also >= kLeastAlso;
+  std::string text =
+      share_text(place.share, 1) + " of " + std::string(whose) + " " + place_cause(place);
+  if (more) text += ", " + share_text(place.share + place.also, 1) + " with all that it costs";
+  if (place.gain < kLeastGainTold) return text;
+  return text + "; " + number(place.gain, 3) + (more ? "x if all of it went" : "x if that went");
+}
 
 std::string part_words(PartKind kind, std::optional<Stall> stall) {
   if (kind != PartKind::kWait || !stall) return std::string(part_row(kind).words);

@@ -86,13 +86,24 @@ constexpr Remedy kOfStores = {
     "other registers.",
     "registers would spill"};
 
-CostlyPlace costly(const Place& place, double us, double call_us) {
+// Of the kernel's time: exposed waits, or the place's part of what is issued.
+double time_at(const Places& places, const KernelAccount& account, const Place& place) {
+  if (place.stall != Stall::kSelected) return place.exposed;
+  double issued = account.warp_issuing, known = 0;
+  for (const Place& each : places.places) {
+    if (each.stall == Stall::kSelected) known += each.share;
+  }
+  issued = std::max(issued, known);
+  return issued > 0 ? account.issuing * place.share / issued : 0;
+}
+
+CostlyPlace costly(const Place& place, double share, double us, double call_us) {
   CostlyPlace result;
   result.line = place.at.line;
   result.offset = place.at.offset;
   result.instruction = place.at.instruction;
   result.stall = place.stall;
-  result.share = place.stall == Stall::kSelected ? place.share : place.exposed;
+  result.share = share;
   result.us = us;
   // Elimination: S = T / (T - B).
   if (call_us > us) result.gain = call_us / (call_us - us);
@@ -109,7 +120,7 @@ bool same_line(const CostlyPlace& a, const CostlyPlace& b) {
 }
 
 // One place for each line, named by what costs most there; `places` have the largest first.
-void join_lines(double call_us, std::vector<CostlyPlace>* places) {
+void join_lines(double kernel_us, double call_us, std::vector<CostlyPlace>* places) {
   std::vector<CostlyPlace> lines;
   for (CostlyPlace& place : *places) {
     const auto known = std::ranges::find_if(
@@ -119,7 +130,7 @@ void join_lines(double call_us, std::vector<CostlyPlace>* places) {
       continue;
     }
     known->also += place.share;
-    known->us += place.us;
+    known->us = std::min(kernel_us, known->us + place.us);
     if (call_us > known->us) known->gain = call_us / (call_us - known->us);
   }
   *places = std::move(lines);
@@ -150,25 +161,20 @@ const Remedy& remedy_of(const CostlyPlace& place) {
 
 void add_costly_places(const Places& places, const BeyondFloor& beyond, double call_us,
                        KernelAccount* account) {
-  double issued = 0;
-  for (const Place& place : places.places) {
-    if (place.stall == Stall::kSelected) issued += place.share;
-  }
   for (const Place& place : places.places) {
     if (place.stall == Stall::kNotSelected) continue;
+    const double part = time_at(places, *account, place);
+    const bool issues = place.stall == Stall::kSelected;
     const double us =
-        place.stall == Stall::kSelected
-            ? (issued > 0 ? beyond.issue_us * place.share / std::max(issued, account->warp_issuing)
-                          : 0)
-            : beyond.active_us * place.exposed *
-                  beyond.waits[static_cast<std::size_t>(place.stall)];
-    account->places.push_back(costly(place, std::min(us, account->us), call_us));
+        issues ? (account->issuing > 0 ? beyond.issue_us * part / account->issuing : 0)
+               : beyond.active_us * part * beyond.waits[static_cast<std::size_t>(place.stall)];
+    account->places.push_back(costly(place, part, std::min(us, account->us), call_us));
   }
   std::stable_sort(account->places.begin(), account->places.end(),
                    [](const CostlyPlace& a, const CostlyPlace& b) {
                      return a.us != b.us ? a.us > b.us : a.share > b.share;
                    });
-  join_lines(call_us, &account->places);
+  join_lines(account->us, call_us, &account->places);
   if (account->places.size() > kCostliest) account->places.resize(kCostliest);
   account->places_level =
       places.basis == Places::Basis::kSampled ? Level::kCounters : Level::kStatic;
@@ -182,8 +188,8 @@ void place_finding(const Places& places, const KernelAccount& account, double ca
     if (!names_line(*finding, place.at.line)) continue;
     const bool issues = place.stall == Stall::kSelected;
     const double most = issues ? account.part(PartKind::kIssue) : account.wait(place.stall);
-    const double part = issues ? place.share * account.issuing : place.exposed;
-    finding->places.push_back(costly(place, std::min(most, part * account.us), call_us));
+    const double part = time_at(places, account, place);
+    finding->places.push_back(costly(place, part, std::min(most, part * account.us), call_us));
     share += part;
   }
   std::stable_sort(finding->places.begin(), finding->places.end(),

@@ -68,11 +68,22 @@ TEST(Costly, OneThatHasPlacesIsLeftAlone) {
 }
 
 TEST(Costly, ALineIsOnePlaceWithAllThatItCosts) {
-  Waits waits({{"k.cu", 3, ""}, {"k.cu", 4, ""}, {"k.cu", 3, ""}, {"", 0, ""}, {"", 0, ""}});
+  Waits waits({{"k.cu", 3, ""},
+               {"k.cu", 4, ""},
+               {"k.cu", 3, ""},
+               {"k.cu", 3, ""},
+               {"", 0, ""},
+               {"", 0, ""}});
   waits.places.places[2].stall = Stall::kWait;
   waits.places.places[2].exposed = 0.1;
+  // Half of what is issued, which takes a fifth of the time; a tenth of the warps' samples.
+  waits.places.places[3].stall = Stall::kSelected;
+  waits.places.places[3].share = 0.05;
+  waits.account.warp_issuing = 0.1;
+  waits.account.issuing = 0.2;
   BeyondFloor beyond;
   beyond.active_us = 50;
+  beyond.issue_us = 10;
   beyond.waits.fill(1);
   add_costly_places(waits.places, beyond, 100, &waits.account);
   ASSERT_EQ(waits.account.places.size(), kCostliest);
@@ -80,9 +91,9 @@ TEST(Costly, ALineIsOnePlaceWithAllThatItCosts) {
   EXPECT_EQ(line.line.line, 3);
   EXPECT_EQ(line.stall, Stall::kLongScoreboard) << "named by what costs most there";
   EXPECT_DOUBLE_EQ(line.share, 0.25);
-  EXPECT_DOUBLE_EQ(line.also, 0.1);
-  EXPECT_DOUBLE_EQ(line.us, 17.5);
-  EXPECT_DOUBLE_EQ(line.gain, 100 / 82.5);
+  EXPECT_DOUBLE_EQ(line.also, 0.2) << "a tenth waits, and a tenth issues";
+  EXPECT_DOUBLE_EQ(line.us, 22.5);
+  EXPECT_DOUBLE_EQ(line.gain, 100 / 77.5);
   EXPECT_EQ(waits.account.places[1].line.line, 4);
   EXPECT_TRUE(waits.account.places[2].line.file.empty()) << "without lines, instructions are apart";
 }

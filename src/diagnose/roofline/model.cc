@@ -104,21 +104,21 @@ double KernelModel::waiting() const {
 }
 
 std::optional<double> KernelModel::stall(Stall reason) const {
+  const auto cycles = facts_->get(stall_metric(reason));
+  const auto all = facts_->get("smsp__average_warp_latency_per_inst_issued.ratio");
+  if (!cycles || !all) return std::nullopt;
   // The counters take most waits for matrix products for those at barriers; samples lie at the
   // instruction that waits, and tell the two apart.
   const auto& places = facts_->places;
   const bool either = reason == Stall::kBarrier || reason == Stall::kGmma;
   if (either && places && places->basis == Places::Basis::kSampled) {
-    double all = 0, share = 0;
+    double waits = 0, share = 0;
     for (const StallShare& each : places->stalls) {
-      if (stall_row(each.stall).cause != StallCause::kNone) all += each.share;
+      if (stall_row(each.stall).cause != StallCause::kNone) waits += each.share;
       if (each.stall == reason) share += each.share;
     }
-    if (all > 0) return std::clamp(share / all, 0.0, 1.0);
+    if (waits > 0) return std::clamp(share / waits, 0.0, 1.0);
   }
-  const auto cycles = facts_->get(stall_metric(reason));
-  const auto all = facts_->get("smsp__average_warp_latency_per_inst_issued.ratio");
-  if (!cycles || !all) return std::nullopt;
   // Being ready is not a stall.
   const double ready = facts_->get(stall_metric(Stall::kNotSelected)).value_or(0) +
                        facts_->get(stall_metric(Stall::kSelected)).value_or(1);

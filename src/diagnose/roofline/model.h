@@ -74,7 +74,7 @@ class KernelModel {
   // Fraction of the time when multiprocessors have no resident block; 0 = unknown.
   double idle() const { return idle_; }
   // Fraction of a warp's stalled cycles (those when it was not ready) due to `reason`; nullopt when
-  // not counted.
+  // not counted. Barriers and matrix products are told apart by samples where there are any.
   std::optional<double> stall(Stall reason) const;
   // Measured class: memory, compute, latency or mixed; kUnknown without counters. Applies the
   // 80/60/10 rule of Nsight Compute's SpeedOfLight section to demands.

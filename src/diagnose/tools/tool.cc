@@ -57,7 +57,7 @@ const Places* Facts::places() const {
 
 const Evidence& Facts::of_kernel() const { return kernel_ != nullptr ? kernel_->facts : evidence_; }
 
-double Facts::fraction_at_most() const {
+double Facts::fraction_of_light() const {
   if (roofline_.known()) return roofline_.fraction;
   const auto bytes = maybe("trace.allocated_bytes"), rate = maybe("ceiling.copy_bandwidth");
   const auto us = maybe("timing.median");

@@ -50,9 +50,9 @@ class Facts {
   // Whether the evidence's GPU has the feature; false if unknown.
   bool has(GpuFeature feature) const;
   const Roofline& roofline() const { return roofline_; }
-  // How near the kernel is to the speed of light at most: the roofline's fraction or, with neither
-  // a task nor counters, that of moving once all that the program has allocated. 1: unknown.
-  double fraction_at_most() const;
+  // The roofline's fraction or, with neither a task nor counters, that of the bandwidth alone:
+  // moving once all that the program has allocated. It says nothing of arithmetic. 1: unknown.
+  double fraction_of_light() const;
   // The kernel's counters as a model: busy resources, waiting, and the gain of a change.
   const KernelModel& model() const { return model_; }
   // Where the kernel's time goes; gains are counterfactuals on it (diagnose/account/gains.h). Null:

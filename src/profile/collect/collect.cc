@@ -149,8 +149,7 @@ void collect_missing_resources(std::map<std::string, KernelEvidence>* kernels) {
 // Marks kernels of a call whose matrix products are in other kernels.
 void collect_matrix_kernels(std::map<std::string, KernelEvidence>* kernels) {
   const auto multiplies = [](const KernelEvidence& kernel) {
-    return kernel.facts.get("sass.hmma").value_or(0) + kernel.facts.get("sass.hgmma").value_or(0) >
-           0;
+    return has_matrix_products(kernel.facts);
   };
   const auto all = std::count_if(kernels->begin(), kernels->end(),
                                  [&](const auto& each) { return multiplies(each.second); });

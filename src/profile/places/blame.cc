@@ -95,6 +95,7 @@ int waiter_of(const SassFunction& kernel, int k, Stall stall) {
     case Stall::kLongScoreboard:
       return kernel.code[slot(k - 1)].root == "DEPBAR" && !waits_itself ? k - 1 : k;
     case Stall::kBarrier:  // BAR, and perhaps B2R, which reads a reduction's result
+      if (is_product_wait(kernel.code[slot(k)])) return k;
       return behind(k, [](const SassInstruction& i) {
         return (i.root == "BAR" && !i.has("ARV")) || i.root == "UCGABAR_WAIT";
       });

@@ -35,8 +35,8 @@ struct Blamed {
 int waiter_of(const SassFunction& kernel, int k, Stall stall);
 // What the warps at `waiter` wait for. On an H200 two waits for matrix products go by other names:
 // the wait for a group of them (WARPGROUP.DEPBAR) counts as one at a barrier, and a product that
-// waits for the one before it as an arrival of its warpgroup, or, in the counters, as gmma. So it
-// was in all of 30 kernels with warpgroup products: no sample had the reason gmma, and the share of
+// waits for the one before it as an arrival of its warpgroup, or, in the counters, as gmma. All of
+// 30 kernels with warpgroup products showed this: no sample had the reason gmma, and the share of
 // warpgroup_arrive in the samples, which lie at HGMMA, was that of gmma in the counters.
 Stall awaited_at(const SassFunction& kernel, int waiter, Stall stall);
 

@@ -45,10 +45,6 @@ std::vector<Attempt> attempts_of(const History& history, const std::string& tool
   return attempts;
 }
 
-}  // namespace
-
-namespace {
-
 // A child of the parent brought most of what the finding promised: it has been answered there.
 bool answered(const ProposalRequest& request, const Finding& finding) {
   return std::ranges::any_of(request.history, [&](const KnownPtr& each) {
@@ -67,15 +63,17 @@ bool brought_little(const History& history, const std::string& tool) {
   });
 }
 
+bool was_answered(const ProposalRequest& request, const Finding& finding) {
+  return request.memory &&
+         (brought_little(request.history, finding.tool) || answered(request, finding));
+}
+
 std::vector<const Finding*> findings_to_answer(const ProposalRequest& request) {
   std::vector<const Finding*> all;
   for (const Finding& finding : request.parent->diagnosis.findings) {
     if (finding.stop || finding.prescriptions.empty()) continue;
     if (finding.severity == Severity::kInfo || finding.likely_speedup < kLeastPromise) continue;
-    if (request.memory &&
-        (brought_little(request.history, finding.tool) || answered(request, finding))) {
-      continue;
-    }
+    if (was_answered(request, finding)) continue;
     all.push_back(&finding);
   }
   return all;
@@ -98,10 +96,16 @@ std::string brought_text(const ProposalRequest& request) {
 }
 
 std::string focus_text(const Finding& finding) {
-  // Its first sentence: all of it stands in the diagnosis.
-  const std::size_t end = finding.cause.find(". ");
+  // Its first sentence: all of it stands in the diagnosis. Code is quoted whole.
+  const std::string& cause = finding.cause;
+  std::size_t end = cause.find(". ");
+  while (end != std::string::npos &&
+         std::count(cause.begin(), cause.begin() + static_cast<std::ptrdiff_t>(end), '`') % 2 !=
+             0) {
+    end = cause.find(". ", end + 1);
+  }
   return "Answer the finding " + finding.tool + ": " +
-         finding.cause.substr(0, end == std::string::npos ? end : end + 1);
+         cause.substr(0, end == std::string::npos ? end : end + 1);
 }
 
 }  // namespace kernelpro

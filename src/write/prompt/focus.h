@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which finding the next change is asked to answer. What was promised is compared with what came:
-// a cause whose answers brought next to nothing in this run is told, but no longer ordered. Pure.
+// a cause whose answers brought next to nothing in this run, or all of it, is told, but no longer
+// ordered. Pure.
 #pragma once
 
 #include <string>
@@ -11,13 +12,17 @@
 namespace kernelpro {
 
 // The parent's findings that a change may answer, as they rank: without stops, without remarks that
-// name no cause, and in a run with memory, without those of which brought_little() holds. They
+// name no cause or promise less than noise, and without those of which was_answered() holds. They
 // point into the request.
 std::vector<const Finding*> findings_to_answer(const ProposalRequest& request);
 
 // Whether correct candidates of this run followed the tool's finding, and even the best of them
 // gained less than a quarter (in logarithms) of what their parents' diagnosis promised.
 bool brought_little(const History& history, const std::string& tool);
+
+// In a run with memory: whether its answers brought little, or a child of the parent brought most
+// of what it promises (three quarters, in logarithms).
+bool was_answered(const ProposalRequest& request, const Finding& finding);
 
 // "What its findings brought so far in this run: unfused-kernels promised 1.30x, and brought 0.98x
 // and 0.97x.\n"; "" where none was followed.

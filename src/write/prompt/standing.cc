@@ -78,23 +78,27 @@ std::string parent_line(const ProposalRequest& request) {
   return text;
 }
 
+// Of what may still be answered.
 double most_promised(const ProposalRequest& request) {
   double most = 1;
   for (const Finding& finding : request.parent->diagnosis.findings) {
-    if (finding.stop) continue;
-    if (request.memory && brought_little(request.history, finding.tool)) continue;
+    if (finding.stop || was_answered(request, finding)) continue;
     most = std::max(most, finding.likely_speedup);
   }
   return most;
 }
 
-// "Left to win: at most 2.5x, ..."; "" where the speed of light is not known or not told.
-// Another unit has a ceiling of its own. Null: no finding names one.
+// The finding that promises most of another unit, which has a ceiling of its own. Null: none does.
 const Finding* on_another_unit(const Diagnosis& diagnosis) {
-  const auto found = std::ranges::find_if(diagnosis.findings, &Finding::another_unit);
-  return found == diagnosis.findings.end() ? nullptr : &*found;
+  const Finding* most = nullptr;
+  for (const Finding& finding : diagnosis.findings) {
+    if (!finding.another_unit) continue;
+    if (most == nullptr || finding.upper_speedup > most->upper_speedup) most = &finding;
+  }
+  return most;
 }
 
+// "Left to win: about 2.5x, ..."; "" where the speed of light is not known or not told.
 std::string left_to_win(const ProposalRequest& request) {
   const Diagnosis& diagnosis = request.parent->diagnosis;
   const double fraction = diagnosis.fraction_of_ceiling;

@@ -67,7 +67,7 @@ std::optional<Finding> accidental_fp64(const Facts& facts) {
   }
   // Matrix units that do fp64 show that the author chose it, unless the other unit costs time.
   if (facts.maybe("sass.hot.dmma").value_or(0) > 0 && busy < kLeastBusy) return std::nullopt;
-  if (!model.counted() && facts.fraction_at_most() >= 0.6) {
+  if (!model.counted() && facts.fraction_of_light() >= 0.6) {
     return std::nullopt;
   }
   // A double takes two registers: constants and results move in pairs.

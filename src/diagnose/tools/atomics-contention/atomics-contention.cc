@@ -16,6 +16,7 @@ constexpr double kSpread = 8;          // sectors per request: many addresses
 constexpr double kMostOfL2 = 0.5;      // of the sectors requested from L2
 constexpr double kLeastGain = 1.1;
 constexpr double kShareOfJam = 0.3;    // of the stalls: waits for memory
+constexpr double kSeenWaiting = 0.1;   // of the time, for atomics, by samples
 constexpr double kNothingBusy = 0.15;  // of any resource: what waits, waits behind the atomics
 constexpr double kSerialNs = 2;        // of an atomic behind others at its address
 constexpr double kLeastTime = 0.05;    // of the kernel's time
@@ -134,7 +135,8 @@ std::optional<Finding> global_counted(const Facts& facts, const Atomics& atomics
   if (spread >= kSpread && unit < kUnitBusy && !queue) return std::nullopt;
 
   // Lanes on one address serialize in one L2 slice, and all other accesses queue up behind them.
-  const bool alone = model.demand() < kNothingBusy && waited >= kShareOfJam;
+  const bool alone = model.demand() < kNothingBusy && waited >= kShareOfJam &&
+                     exposed_by(facts, is_atomic) >= kSeenWaiting;
   const bool jammed = queue || alone || (spread <= 2 && model.demand() < 0.6);
   const double sure = alone ? 1 : std::clamp(atomics.part / 0.3, 0.3, 1.0);
   // Accesses to shared memory and shuffles pass the same unit, behind atomics that it cannot send.
@@ -254,7 +256,7 @@ std::optional<Finding> from_code(const Facts& facts) {
   const double loads = facts.maybe("sass.hot.global_loads").value_or(0);
   const bool cas = has_cas_loop(facts);
   const Roofline& roof = facts.roofline();
-  const double fraction = facts.fraction_at_most();
+  const double fraction = facts.fraction_of_light();
   if (fraction >= 0.4) return std::nullopt;
   if (!cas && (atomics <= 0 || atomics < 0.5 * loads)) return std::nullopt;
   Finding finding;
@@ -263,7 +265,7 @@ std::optional<Finding> from_code(const Facts& facts) {
   finding.likely_speedup = middle(1, roof.known() ? roof.headroom() : 1 / fraction);
   finding.cause = cas ? "A compare-and-swap loop updates memory, and every thread that loses "
                         "retries; the kernel runs at " +
-                            percent(fraction) + " of the roofline."
+                            percent(fraction) + " of the speed of light at most."
                       : number(atomics) + " atomics on global memory for " + number(loads) +
                             " loads in the hot loop: each element is added to memory separately.";
   finding.metrics = {"sass.hot.global_atomics", "sass.cas_loops", "timing.median"};

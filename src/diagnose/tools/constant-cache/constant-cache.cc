@@ -44,7 +44,7 @@ std::optional<Finding> constant_cache(const Facts& facts) {
     effect.waiting = 1 - 0.8 * share;
     none.waiting = std::max(0.03, 1 - share);
   } else {
-    if (indexed / instructions < 0.05 || facts.fraction_at_most() >= 0.5) {
+    if (indexed / instructions < 0.05 || facts.fraction_of_light() >= 0.5) {
       return std::nullopt;
     }
     effect.waiting = 0.35;

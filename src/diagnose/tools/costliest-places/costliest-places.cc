@@ -11,7 +11,7 @@ namespace kernelpro {
 
 namespace {
 
-// Of a wait, what a change usually removes.
+// Of what a line costs, what a change usually removes.
 constexpr double kUsual = 0.5;
 // Of what good kernels take from a unit.
 constexpr double kBusy = 0.65;
@@ -66,8 +66,7 @@ std::optional<Finding> costliest_places(const Facts& facts) {
   finding.places = account->places;
   finding.metrics = {"timing.median"};
   finding.cause = "No single flaw explains the time. Most of it beyond the floor is spent at " +
-                  place_words(worst) + ": " + percent(worst.share) + " of the kernel's time " +
-                  place_cause(worst) + ".";
+                  place_words(worst) + ": " + place_costs(worst, "the kernel's time") + ".";
   finding.likely_speedup = gain_eliminating(*account, kUsual * worst.us);
   finding.upper_speedup = gain_eliminating(*account, together);
   if (!account->regions.empty() && account->part(PartKind::kIssue) > kIssues * together) {

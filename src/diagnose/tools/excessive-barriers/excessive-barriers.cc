@@ -117,7 +117,8 @@ std::optional<Finding> excessive_barriers(const Facts& facts) {
     effect.waiting = 1 - std::min(1.0, kGone * *share + together);
     none.waiting = std::max(0.0, 1 - *share - 2 * together);
   } else {
-    if (barriers < 2 || between >= kFewBetween || facts.fraction_at_most() >= 0.5) {
+    const Roofline& roof = facts.roofline();
+    if (barriers < 2 || between >= kFewBetween || !roof.known() || roof.fraction >= 0.5) {
       return std::nullopt;
     }
     effect.waiting = 0.5;

@@ -30,7 +30,7 @@ std::optional<Finding> instruction_cache(const Facts& facts) {
     effect.waiting = 1 - kGone * *share;
     none.waiting = 1 - *share;
   } else {
-    if (code < kLargeLoop || facts.fraction_at_most() >= 0.6) {
+    if (code < kLargeLoop || !facts.roofline().known() || facts.roofline().fraction >= 0.6) {
       return std::nullopt;
     }
     effect.waiting = 0.8;

@@ -26,7 +26,7 @@ std::optional<Finding> integer_division(const Facts& facts) {
   const double share = std::min(0.95, cost / (instructions + kCall * calls));
   if (share < kLeastShare) return std::nullopt;
   const KernelModel& model = facts.model();
-  if (!model.counted() && facts.fraction_at_most() >= 0.6) {
+  if (!model.counted() && facts.fraction_of_light() >= 0.6) {
     return std::nullopt;
   }
   Effect effect;

@@ -117,7 +117,10 @@ std::optional<Finding> products_in_the_code(const Facts& facts) {
 }
 
 // Products in double precision, as exact as fp32's owe and no faster than multiply-adds.
-bool on_fp64_units(const Facts& facts) { return facts.maybe("sass.hot.dmma").value_or(0) > 0; }
+bool on_fp64_units(const Facts& facts) {
+  const double wide = facts.maybe("sass.hot.dmma").value_or(0);
+  return wide > 0 && facts.maybe("sass.hot.hmma").value_or(0) <= wide;
+}
 
 // Whether it is this kernel of the call that multiplies.
 bool multiplies(const Facts& facts) {

@@ -15,15 +15,11 @@ constexpr double kReached = 0.7;    // of the tensor cores' rate, by a plain ker
 constexpr double kLeastGain = 1.25;
 constexpr double kSeen = 0.5;  // of the time, by kernels whose machine code is known
 
-bool on_matrix_units(const Evidence& facts) {
-  return facts.get("sass.hmma").value_or(0) + facts.get("sass.hgmma").value_or(0) > 0;
-}
-
-// Whether the machine code of the call's kernels shows that none of them multiplies matrices.
+// Whether the machine code of the call's kernels shows that none multiplies on tensor cores.
 bool off_matrix_units(const Facts& facts) {
   double seen = 0;
   for (const KernelEvidence& kernel : facts.kernels()) {
-    if (on_matrix_units(kernel.facts)) return false;
+    if (has_matrix_products(kernel.facts)) return false;
     if (kernel.facts.get("sass.hmma")) seen += kernel.facts.get("kernel.share").value_or(0);
   }
   return seen >= kSeen;
@@ -55,7 +51,9 @@ std::optional<Finding> products_off_tensor_cores(const Facts& facts) {
   };
   Finding finding;
   finding.likely_speedup = time_us / after(kProductsOfParts, kReached);
-  finding.upper_speedup = time_us / after(kFewestProducts, 1);
+  // Of one fused kernel.
+  finding.upper_speedup =
+      time_us / std::max(facts.roofline().memory_floor_us, 1e6 * flops * kFewestProducts / tensor);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = Severity::kCritical;
   finding.another_unit = true;

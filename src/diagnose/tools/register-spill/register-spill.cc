@@ -17,7 +17,7 @@ constexpr double kL2Slots = 16;
 constexpr double kSelected = 0.5;    // of the lanes masked off by branches, in logarithms
 constexpr double kLeastPart = 0.05;  // of the sectors that L1 looks up
 constexpr double kLeastGain = 1.05;
-constexpr double kHeldUp = 1.35;     // in logarithms: what else waits behind local accesses
+constexpr double kHeldUp = 1.35;     // exponent of the speedup: work that waits behind them
 constexpr double kAddress = 2;       // instructions, of an access to an array at a variable index
 constexpr double kGone = 0.95;       // of what samples show
 constexpr double kMostShown = 0.95;  // of the kernel's time
@@ -92,17 +92,19 @@ void estimate_from_counters(const Facts& facts, const Local& local, double part,
   set_gain(facts, effect, finding);
 }
 
+bool loads_local(std::string_view instruction) {
+  return instruction.find("LDL") != std::string_view::npos;
+}
 bool is_local(std::string_view instruction) {
-  return instruction.find("LDL") != std::string_view::npos ||
-         instruction.find("STL") != std::string_view::npos;
+  return loads_local(instruction) || instruction.find("STL") != std::string_view::npos;
 }
 
-// Waits for what local memory answers, and of its accesses for their addresses, by samples.
+// Waits for what local memory answers, and of its loads for their addresses, by samples.
 double awaited(const Places& places) {
   double sum = 0;
   for (const Place& place : places.places) {
     if (stall_row(place.stall).cause != StallCause::kProducer) continue;
-    if (is_local(place.at.instruction)) {  // for its address
+    if (loads_local(place.at.instruction)) {  // for its address
       sum += place.exposed;
       continue;
     }

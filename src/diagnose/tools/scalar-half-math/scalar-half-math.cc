@@ -21,7 +21,7 @@ std::optional<Finding> scalar_half_math(const Facts& facts) {
   const double share = (scalar + narrow) / instructions;
   const KernelModel& model = facts.model();
   if (share < kLeastShare) return std::nullopt;
-  if (!model.counted() && facts.fraction_at_most() >= 0.6) {
+  if (!model.counted() && facts.fraction_of_light() >= 0.6) {
     return std::nullopt;
   }
   // Where a thread has one value at a time, whatever it does for it serves two afterwards.

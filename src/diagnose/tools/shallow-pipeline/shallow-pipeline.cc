@@ -76,7 +76,7 @@ std::optional<Finding> of_memory(const Facts& facts) {
   // Part of the ring is being read.
   const bool small = *ring < kRings * *needed;
   // Where one role fills the ring for another, unbalanced-roles says which one is late.
-  const bool late = sampled && places->roles.empty() && model.demand() < kLateBusy;
+  const bool late = sampled && places->roles.empty() && model.demand(Resource::kDram) < kLateBusy;
   if (!drained && !small && !late) return std::nullopt;
   Finding finding;
   const double most = 1 / std::max(0.05, model.demand());
@@ -100,7 +100,8 @@ std::optional<Finding> of_memory(const Facts& facts) {
   } else if (!small) {
     finding.cause += "the ring has room for " + human_bytes(*ring) +
                      " on an SM, and the measured bandwidth needs about " + human_bytes(*needed) +
-                     " under way, but memory is busy " + percent(model.demand()) +
+                     " under way, but device memory is busy " +
+                     percent(model.busy(Resource::kDram).value_or(0)) +
                      " of the time only: tiles are asked for too late, not too few at a time.";
     finding.prescriptions = {
         {"pipeline",

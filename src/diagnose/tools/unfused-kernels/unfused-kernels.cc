@@ -18,8 +18,8 @@ constexpr double kStartUs = 1.5;  // of a kernel that depends on the previous on
 // A buffer smaller than about half of L2 is still cached when the next kernel reads it, at a
 // multiple of the memory bandwidth.
 constexpr double kInL2Bytes = 24e6;
-constexpr double kL2Bytes = 60e6;  // of the largest (an H200)
-constexpr double kCounted = 0.9;   // of the time, by kernels with counters
+constexpr double kL2Bytes = 126e6;  // the largest of today's GPUs (a B200's)
+constexpr double kCounted = 0.9;    // of the time, by kernels with counters
 constexpr double kL2Speed = 2.5;
 // Intermediates this much larger than a half-precision output are kept in a wider type.
 constexpr double kWider = 1.6;
