@@ -73,6 +73,21 @@ TEST(Floors, OfACandidateInParts) {
   EXPECT_DOUBLE_EQ(matmul_rate(e), 24e9);
 }
 
+TEST(MatrixProducts, InDoublePrecisionAreNoFasterThanMultiplyAdds) {
+  Evidence kernel;
+  EXPECT_FALSE(has_matrix_products(kernel));
+  kernel.set("sass.hmma", 32, "test");
+  kernel.set("sass.hot.hmma", 32, "test");
+  EXPECT_TRUE(has_matrix_products(kernel));
+  kernel.set("sass.hot.dmma", 32, "test");
+  EXPECT_FALSE(has_matrix_products(kernel)) << "all of them are";
+  kernel.set("sass.hot.dmma", 16, "test");
+  EXPECT_TRUE(has_matrix_products(kernel));
+  kernel.set("sass.hot.dmma", 32, "test");
+  kernel.set("sass.hgmma", 4, "test");
+  EXPECT_TRUE(has_matrix_products(kernel));
+}
+
 TEST(Floors, AreUnknownWithoutTheirCeiling) {
   const Task task = vector_task();
   Ceilings ceilings;

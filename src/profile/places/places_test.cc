@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "core/candidate/knobs.h"
+#include "profile/places/blame.h"
 #include "profile/places/testing/synthetic.h"
 #include "profile/sass/device_code.h"
 #include "profile/sass/sass.h"
@@ -374,6 +375,11 @@ TEST(Places, WaitsForProductsAreCalledThat) {
   EXPECT_TRUE(contains(places.places[0].at.instruction, "DEPBAR"));
   ASSERT_FALSE(places.places[0].producers.empty());
   EXPECT_TRUE(contains(places.places[0].producers[0].at.instruction, "HGMMA"));
+  // A barrier just before it has its own samples.
+  SassFunction near = f;
+  near.code[slot(wait) - 1].root = "BAR";
+  EXPECT_EQ(waiter_of(near, wait, Stall::kBarrier), wait);
+  EXPECT_EQ(waiter_of(near, wait + 1, Stall::kBarrier), wait - 1);
 }
 
 // A line of strings or operands stands for what its asm statement executes.

@@ -61,6 +61,14 @@ TEST(Focus, WhatWasAnsweredIsNotAskedForAgain) {
   EXPECT_EQ(to_answer(request).size(), 2u) << "another source may have the flaw anew";
 }
 
+TEST(Focus, ARequestNamesTheCauseInOneSentence) {
+  Finding cause;
+  cause.tool = "scalar-loads";
+  cause.cause = "At `f(a. b)` 3.5 loads are narrow. More stands in the diagnosis.";
+  EXPECT_EQ(focus_text(cause),
+            "Answer the finding scalar-loads: At `f(a. b)` 3.5 loads are narrow.");
+}
+
 TEST(Focus, WhatFailedSaysNothingOfItsFinding) {
   ProposalRequest request;
   request.parent = attempt(1, 0, 100);
