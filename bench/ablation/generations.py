@@ -3,7 +3,8 @@
 """Several generations from the same kernels, with different feedback: what the loop adds to a step.
 
     bench/ablation/generations.py begin DIR             # GPU: a run of each DIR/NAME/{task.py,parent.cu}
-    bench/ablation/generations.py recall DIR            # or the runs of generations.tar.xz
+    bench/ablation/generations.py recall DIR            # or the runs of generations.tar.xz; --archive FILE:
+                                                        # of midway.tar.xz or flagships.tar.xz
     bench/ablation/generations.py ask DIR               # requests of the next generation
     bench/ablation/generations.py measure DIR           # GPU: the replies to them
     bench/ablation/generations.py rows DIR              # a JSON line for each candidate
@@ -153,8 +154,8 @@ def measured(run):
 
 
 def recall(options):
-    """The runs of generations.tar.xz, to go on with."""
-    with tarfile.open(os.path.join(HERE, "generations.tar.xz")) as archive:
+    """The runs of an archive, to go on with."""
+    with tarfile.open(options.archive) as archive:
         archive.extractall(options.folder, filter="data")
     for recorded in sorted(glob.glob(os.path.join(options.folder, "*", "*.jsonl"))):
         run = recorded.removesuffix(".jsonl")
@@ -346,6 +347,8 @@ def main():
         verb.add_argument("--gpus", type=int, default=1)
         verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
         verb.add_argument("--extra", action="append", default=[], help="a further option of the command, as --extra=--no-probes")
+        if name == "recall":
+            verb.add_argument("--archive", default=os.path.join(HERE, "generations.tar.xz"))
         if name == "ask":
             verb.add_argument("--again", action="store_true", help="diagnose anew, by today's tools, what was measured")
         if name in ("measure", "rows"):

@@ -2,6 +2,7 @@
 #include "diagnose/account/costly.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 
@@ -113,6 +114,16 @@ CostlyPlace costly(const Place& place, double share, double us, double call_us) 
   return result;
 }
 
+// Waits for the role that sets the pace are no lost time: they go when that role is faster.
+bool idles(const Places& places, const CostlyPlace& place) {
+  const WarpRole* pace = pace_setter(places.roles);
+  if (pace == nullptr || !at_shared_barrier(place)) return false;
+  const auto of_pace = [&](const SourceLine& line) {
+    return line.file == pace->file && line.line >= pace->first && line.line <= pace->last;
+  };
+  return !of_pace(place.line) && std::ranges::none_of(place.callers, of_pace);
+}
+
 bool same_line(const CostlyPlace& a, const CostlyPlace& b) {
   const auto same = [](const SourceLine& x, const SourceLine& y) { return x.same_place(y); };
   return !a.line.file.empty() && a.line.same_place(b.line) &&
@@ -168,7 +179,8 @@ void add_costly_places(const Places& places, const BeyondFloor& beyond, double c
     const double us =
         issues ? (account->issuing > 0 ? beyond.issue_us * part / account->issuing : 0)
                : beyond.active_us * part * beyond.waits[static_cast<std::size_t>(place.stall)];
-    account->places.push_back(costly(place, part, std::min(us, account->us), call_us));
+    CostlyPlace each = costly(place, part, std::min(us, account->us), call_us);
+    if (!idles(places, each)) account->places.push_back(std::move(each));
   }
   std::stable_sort(account->places.begin(), account->places.end(),
                    [](const CostlyPlace& a, const CostlyPlace& b) {

@@ -98,6 +98,25 @@ TEST(Costly, ALineIsOnePlaceWithAllThatItCosts) {
   EXPECT_TRUE(waits.account.places[2].line.file.empty()) << "without lines, instructions are apart";
 }
 
+TEST(Costly, WaitsForThePaceSetterCostNothing) {
+  Waits waits({{"k.cu", 12, ""}, {"k.cu", 32, ""}, {"k.cu", 33, ""}});
+  waits.places.places[0].at.instruction = waits.places.places[1].at.instruction =
+      "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4], R2";
+  WarpRole producers{"k.cu", 10, 20, 0.5, 0.01, 0.5, {}};
+  WarpRole consumers{"k.cu", 30, 40, 0.5, 0.6, 0.2, {}};
+  BeyondFloor beyond;
+  beyond.active_us = 50;
+  beyond.waits.fill(1);
+  add_costly_places(waits.places, beyond, 100, &waits.account);
+  EXPECT_EQ(waits.account.places.size(), 3u) << "without roles each wait counts";
+  waits.places.roles = {producers, consumers};
+  waits.account.places.clear();
+  add_costly_places(waits.places, beyond, 100, &waits.account);
+  ASSERT_EQ(waits.account.places.size(), 2u);
+  EXPECT_EQ(waits.account.places[0].line.line, 12) << "the producers' own";
+  EXPECT_EQ(waits.account.places[1].line.line, 33) << "a load of the consumers";
+}
+
 TEST(Costly, WhatWouldHaveToHoldDependsOnWhatIsWaitedFor) {
   CostlyPlace place;
   place.stall = Stall::kLongScoreboard;
