@@ -27,7 +27,7 @@ Json parts_json(const std::vector<AccountPart>& parts) {
 
 Json place_page(const CostlyPlace& place) {
   return {{"where", place_words(place)},
-          {"why", (place.also > 0 ? "most of it " : "") + place_cause(place)},
+          {"why", (place.also > 0 ? ", most of which " : " ") + place_cause(place)},
           {"share", place.share + place.also},
           {"gain", place.gain},
           {"condition", place.condition}};

@@ -41,7 +41,7 @@
   }
   function places(list) {
     return KP.el("ol", {"class": "places"}, list.map(function (place) {
-      return KP.el("li", null, KP.prose(place.where), ": " + KP.percent(place.share) + " of the kernel's time ", KP.prose(place.why),
+      return KP.el("li", null, KP.prose(place.where), ": " + KP.percent(place.share) + " of the kernel's time", KP.prose(place.why),
                    place.gain >= 1.005 ? "; " + KP.ratio(place.gain) + " if that went" : null,
                    place.condition ? [". It goes if ", KP.prose(place.condition)] : null, ".");
     }));
