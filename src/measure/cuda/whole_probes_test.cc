@@ -93,12 +93,19 @@ TEST_F(WholeEvaluator, AProbeIsNotAlwaysTheFirstCall) {
   EXPECT_EQ(careful.correct()->labels, std::vector<std::string>{"given-distribution-only"});
 }
 
+// Probes replace calls drawn at random, so that now and then (in 1 of 70 evaluations) none falls
+// into the twenty that the kernel takes for timed ones.
 TEST_F(WholeEvaluator, CountingCallsDoesNotTellWhichAreOnlyTimed) {
   settings_.probes = true;
   for (const char* against : {"", "honest"}) {
-    const Evaluation careless = evaluate("careless_when_timed", against);
-    ASSERT_TRUE(careless.correct() != nullptr) << said(careless);
-    EXPECT_EQ(careless.correct()->labels, std::vector<std::string>{"given-distribution-only"});
+    constexpr int kTries = 3;
+    std::vector<std::string> labels;
+    for (int i = 0; i < kTries && labels.empty(); ++i) {
+      const Evaluation careless = evaluate("careless_when_timed", against);
+      ASSERT_TRUE(careless.correct() != nullptr) << said(careless);
+      labels = careless.correct()->labels;
+    }
+    EXPECT_EQ(labels, std::vector<std::string>{"given-distribution-only"});
   }
 }
 
