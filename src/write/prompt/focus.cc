@@ -12,7 +12,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kLittle = 0.25;        // of what was promised, in logarithms
-constexpr double kMost = 0.75;          // the same
+constexpr double kMost = 0.75;          // of it, in logarithms: there is little left
 constexpr double kLeastPromise = 1.02;  // smaller ones drown in noise
 constexpr std::size_t kMostTold = 4;    // answers of a finding
 

@@ -178,8 +178,8 @@ std::string scope_text(const ProposalRequest& request) {
     return "Change what that needs, and leave everything else alone.";
   }
   return "Carry it through wherever it needs to be, and take other findings along where they do "
-         "not "
-         "get in its way. Where the account shows you a change that promises more, make that one.";
+         "not get in its way. Where the account shows you a change that promises more, make that "
+         "one.";
 }
 
 }  // namespace kernelpro
