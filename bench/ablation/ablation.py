@@ -118,7 +118,8 @@ def side_by_side(options, work, items, each):
 def start_run(options, task, run, *more):
     shutil.rmtree(run, ignore_errors=True)
     _, wrong = call(options, "optimize", task, "--proposer", "exchange", "--exchange-wait", "0", "--target",
-                    "cuda", "--run", run, "--no-record", "--tune", "0", "--timeout", "60", *more)
+                    "cuda", "--run", run, "--no-record", "--tune", str(getattr(options, "tune", 0)), "--timeout", "60",
+                    *more)
     return wrong
 
 

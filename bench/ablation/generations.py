@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Several generations from the same kernels, with different feedback: what the loop adds to a step.
+"""Several generations from the same kernels, with different feedback or searches: what the loop adds to a step.
 
-    bench/ablation/generations.py begin DIR             # GPU: a run of each DIR/NAME/{task.py,parent.cu}
+    bench/ablation/generations.py begin DIR --arms none,diagnosed  # GPU: a run of each DIR/NAME/{task.py,parent.cu}
     bench/ablation/generations.py recall DIR            # or the runs of generations.tar.xz; --archive FILE:
                                                         # of midway.tar.xz or flagships.tar.xz
     bench/ablation/generations.py ask DIR               # requests of the next generation
     bench/ablation/generations.py measure DIR           # GPU: the replies to them
+    bench/ablation/generations.py confirm DIR           # GPU: the best of each, in fresh processes
     bench/ablation/generations.py rows DIR              # a JSON line for each candidate
     bench/ablation/generations.py table results/generations.jsonl
 
@@ -14,6 +15,8 @@ Each arm is an ordinary run, continued with `kernelpro propose` and `kernelpro m
 chooses what to build on, and the request tells what was tried. `none` hears times only; `diagnosed` the
 account, the findings and what the last change did; `asked` what `none` hears, and may ask: its folder
 has a program `ask`, which answers from the run's diagnoses and notes in asked.txt what it was asked.
+`mcts` and `greedy` hear what `diagnosed` hears and choose what to build on as their names say; a task's
+arms begin as copies of one run, with one measured start.
 `ask DIR` writes DIR/requests/NAME/ARM/GENERATION/, each a folder that a writer sees alone; kernels go
 into its reply/. `measure` leaves out what was measured already.
 """
@@ -34,10 +37,11 @@ import time
 
 from ablation import call, diagnose_again, geometric, interval, side_by_side, start_run, HERE, ROOT
 
-ARMS = ("none", "diagnosed", "asked")
+# What an arm's requests tell, and how it chooses what to build on.
+ARMS = {"none": ("none", ""), "diagnosed": ("diagnosed", ""), "asked": ("none", ""),
+        "greedy": ("diagnosed", "greedy"), "mcts": ("diagnosed", "mcts")}
 # A kernel with one of these ranks below one without, whatever its time (core/evaluation/label.h).
 LOWERED = {"given-distribution-only", "given-parameters-only", "coarser-than-fp32"}
-FEEDBACK = {"none": "none", "diagnosed": "diagnosed", "asked": "none"}
 
 MAY_ASK = """## What you may ask
 `./ask` in this folder answers questions about the candidates that were measured. Ask as often as you
@@ -169,17 +173,31 @@ def recall(options):
         print(f"{run}: {wrong or 'recalled'}")
 
 
+def settle(run, search):
+    """An arm's own settings, and no GPU by its number: the run may go on where others are."""
+    store = sqlite3.connect(os.path.join(run, "store.db"))
+    settings = json.loads(store.execute("select value from meta where key = 'settings'").fetchone()[0])
+    store.execute("update meta set value = ? where key = 'settings'", [json.dumps(settings | {"search": search, "gpu": ""})])
+    store.commit()
+    store.close()
+
+
 def begin(options):
+    arms = options.arms.split(",")
+
     def one(folder, gpu):
-        first = os.path.join(folder, ARMS[0])
-        if os.path.exists(os.path.join(first, "store.db")):
+        first = os.path.join(folder, "first")
+        if os.path.exists(os.path.join(folder, arms[0], "store.db")):
             return
         wrong = start_run(options, os.path.join(folder, "task.py"), first, "--start",
                           os.path.join(folder, "parent.cu"), *gpu, *options.extra)
-        for arm in ARMS[1:]:
+        for arm in [] if wrong else arms:
             shutil.copytree(first, os.path.join(folder, arm))
+            settle(os.path.join(folder, arm), ARMS[arm][1])
+        shutil.rmtree(first, ignore_errors=True)
         print(f"{os.path.basename(folder)}: {wrong or 'begun'}", flush=True)
-    side_by_side(options, one, sorted(os.path.dirname(p) for p in glob.glob(os.path.join(options.folder, "*", "task.py"))), 1)
+    side_by_side(options, one, sorted(os.path.dirname(p) for p in glob.glob(os.path.join(options.folder, "*", "task.py"))),
+                 options.each)
 
 
 def forget_requests(run):
@@ -242,7 +260,7 @@ def ask(options):
         forget_requests(run)
         if options.again:
             refresh(options, run)
-        out, wrong = call(options, "propose", run, "-n", "1", "--json", "--feedback", FEEDBACK[arm], *options.extra)
+        out, wrong = call(options, "propose", run, "-n", "1", "--json", "--feedback", ARMS[arm][0], *options.extra)
         if wrong:
             print(f"{name}, {arm}: {wrong}")
             continue
@@ -263,12 +281,14 @@ def measure(options):
             return
         generation = measured(run) + 1
         replies = glob.glob(os.path.join(options.folder, "requests", name, arm, str(generation), "reply", "*.cu"))
+        if not replies:
+            return
         with open(asked, encoding="utf-8") as file:
             to = os.path.join(run, "exchange", file.read(), "reply")
         for reply in replies:
             shutil.copy(reply, os.path.join(to, f"g{generation}-{os.path.basename(reply)}"))
         begun = time.monotonic()
-        out, wrong = call(options, "measure", run, *options.extra, gpu=gpu[-1] if gpu else None)
+        out, wrong = call(options, "measure", run, "--no-confirm", *options.extra, gpu=gpu[-1] if gpu else None)
         os.remove(asked)
         shown, _ = call(options, "show", run, "--json")
         known = {1}  # the start; those of an interrupted call belong to this generation
@@ -278,8 +298,17 @@ def measure(options):
         with open(os.path.join(run, f"generation{generation}.json"), "w", encoding="utf-8") as file:
             json.dump([each["id"] for each in json.loads(shown)["candidates"] if each["id"] not in known], file)
         print(f"{name}, {arm}, generation {generation}: {wrong or 'measured'} in {time.monotonic() - begun:.0f} s", flush=True)
-    side_by_side(options, one, runs(options), 1)
+    side_by_side(options, one, runs(options), options.each)
     rows(options)
+
+
+def confirm(options):
+    def one(item, gpu):
+        name, arm, run = item
+        begun = time.monotonic()
+        _, wrong = call(options, "measure", run, *options.extra, gpu=gpu[-1] if gpu else None)
+        print(f"{name}, {arm}: {wrong or 'confirmed'} in {time.monotonic() - begun:.0f} s", flush=True)
+    side_by_side(options, one, runs(options), options.each)
 
 
 def rows_of(run, shown):
@@ -340,15 +369,16 @@ def table(options):
 
     print("\n| arms, of the tasks that both were asked in | tasks | first | second | ratio | 95 % interval | "
           "deviation of its logarithm | better, equal (within 2 %), worse |\n|---|---|---|---|---|---|---|---|")
-    for arm in (arm for arm in arms if arm != "none" and "none" in arms):
+    base = arms[0]
+    for arm in arms[1:]:
         for generation in range(1, last + 1):
             both = [task for task in tasks if all(any(row["task"] == task and row["arm"] == each
-                    and row["generation"] == generation for row in data) for each in (arm, "none"))]
+                    and row["generation"] == generation for row in data) for each in (arm, base))]
             for ranked in (False, True) if len(both) > 1 else ():
-                first, second = ([best(task, each, generation, ranked) for task in both] for each in (arm, "none"))
+                first, second = ([best(task, each, generation, ranked) for task in both] for each in (arm, base))
                 ratios = [a / b for a, b in zip(first, second)]
                 low, high = interval(ratios)
-                print(f"| {arm} over none, generation {generation}{', without labels that rank lower' if ranked else ''} | "
+                print(f"| {arm} over {base}, generation {generation}{', without labels that rank lower' if ranked else ''} | "
                       f"{len(both)} | {geometric(first):.3f}x | {geometric(second):.3f}x | {geometric(ratios):.3f}x | "
                       f"{low:.3f} to {high:.3f} | {statistics.stdev(map(math.log, ratios)):.2f} | "
                       f"{sum(r > 1.02 for r in ratios)}, {sum(abs(r - 1) <= 0.02 for r in ratios)}, "
@@ -358,7 +388,7 @@ def table(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("begin", "recall", "ask", "measure", "rows", "table"):
+    for name in ("begin", "recall", "ask", "measure", "confirm", "rows", "table"):
         verb = verbs.add_parser(name)
         if name == "table":
             verb.add_argument("rows")
@@ -366,8 +396,12 @@ def main():
         verb.add_argument("folder")
         verb.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
         verb.add_argument("--gpus", type=int, default=1)
+        verb.add_argument("--each", type=int, default=1, help="runs at a time on each GPU; they wait for it to measure")
         verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
         verb.add_argument("--extra", action="append", default=[], help="a further option of the command, as --extra=--no-probes")
+        if name == "begin":
+            verb.add_argument("--arms", default="none,diagnosed,asked")
+            verb.add_argument("--tune", type=int, default=0, help="settings to try of each source's knobs")
         if name == "recall":
             verb.add_argument("--archive", default=os.path.join(HERE, "generations.tar.xz"))
         if name == "ask":
@@ -376,7 +410,7 @@ def main():
             verb.add_argument("--output", default=os.path.join(ROOT, "results/generations.jsonl"))
     options = parser.parse_args()
     options.until = time.monotonic() + getattr(options, "seconds", 0)
-    {"begin": begin, "recall": recall, "ask": ask, "measure": measure, "rows": rows, "table": table}[options.verb](options)
+    {"begin": begin, "recall": recall, "ask": ask, "measure": measure, "confirm": confirm, "rows": rows, "table": table}[options.verb](options)
 
 
 if __name__ == "__main__":

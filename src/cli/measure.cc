@@ -8,6 +8,8 @@ namespace {
 
 constexpr OptionSpec kMeasureOptions[] = {
     {"RUN", "", "", "Run folder.", true},
+    {"--no-confirm", "", "",
+     "Leave the confirmation of the best in fresh processes to a later call without this."},
     {"--json", "", "", "Print one JSON object per line."},
 };
 
@@ -15,7 +17,8 @@ int run_measure(const Options& options) {
   const std::string run = options.text("RUN");
   const bool json = options.flag("--json");
   stop_on_signals();
-  const auto result = measure(run, make_display(display_kind(json, stdout), stdout));
+  const auto result =
+      measure(run, make_display(display_kind(json, stdout), stdout), !options.flag("--no-confirm"));
   return finish_run(run, result, json);
 }
 

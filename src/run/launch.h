@@ -20,6 +20,6 @@ Result<RunResult> resume_with(const StationMaker& maker, const std::string& dire
                               std::vector<double>* own_ms = nullptr);
 
 Result<RunResult> measure_with(const StationMaker& maker, const std::string& directory,
-                               const Observer& observer);
+                               const Observer& observer, bool confirm = true);
 
 }  // namespace kernelpro

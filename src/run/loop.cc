@@ -87,7 +87,9 @@ class Loop {
   RunResult result(const std::string& stopped_by) const;
   void judge(RunResult* found) const {
     const bool collects = parts_.only_replies && !row_.exhaustive;
-    judge_end(settings_, {found->stopped_by == kStoppedByRequest, collects, evaluated_now_}, found);
+    judge_end(settings_,
+              {found->stopped_by == kStoppedByRequest, collects, evaluated_now_, confirmed_anew_},
+              found);
   }
   NodeResult node_result(std::int64_t id) const {
     return kernelpro::node_result(ledger_, id, settings_.feedback);
@@ -128,6 +130,7 @@ class Loop {
   int evaluated_now_ = 0;
   bool told_load_ = false;
   const RunResult* confirmed_ = nullptr;  // result of the confirmation; null before it
+  bool confirmed_anew_ = false;           // what an earlier sitting left unconfirmed
   std::deque<Round> rounds_;              // unfinished; the last may still be in writing
   std::thread writer_;                    // writes the last round's candidates
   std::optional<Error> error_;            // of taking in what a writer gave
@@ -463,15 +466,18 @@ Result<RunResult> Loop::run() {
   judge(&found);
   // A start with no other candidate needs no confirmation; a resume asks the writers again.
   const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
-  if (found.best == 0 || start_alone || found.end == RunEnd::kInterrupted) return found;
+  const bool asked = parts_.confirm && !start_alone && found.end != RunEnd::kInterrupted;
+  if (found.best == 0 || !asked) return found;
   // The first of several stations may have been given up.
   Station* alive = pipeline_->free_station();
   if (alive != nullptr) bench_.set_station(alive);
   (alive != nullptr ? alive : parts_.station)->drop_builds();
   confirmed_ = &found;
+  KP_ASSIGN(const auto before, parts_.store->confirmation());
   KP_TRY(bench_.confirm([this](Event event, const Known& known,
                                const std::string& detail) { tell(event, &known, detail); },
                         &found));
+  confirmed_anew_ = !before && found.best != 0 && found.stopped_by != kStoppedByRequest;
   judge(&found);
   return found;
 }

@@ -233,6 +233,34 @@ TEST_F(LoopTest, MeasureTunesTheKnobsOfAReply) {
   EXPECT_EQ(again->evaluations, measured->evaluations);
 }
 
+// Between generations nobody needs a winner; at the end there is one.
+TEST_F(LoopTest, ConfirmationMayWait) {
+  RunSettings settings = settings_for(run);
+  settings.proposer = "exchange";
+  settings.exchange_wait_s = 0;
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings, observer));
+  ASSERT_TRUE(write_file(join(run, "exchange/0001/reply/kernel.cpp"),
+                         replace_all(fake_task().kernel_cpp, "V 1 2 4 8 16", "V 8 1")));
+  const auto confirmed = [&] {
+    const auto store = Store::open(run, Store::Mode::kRead);
+    const auto found = (*store)->confirmation();
+    return found && found->has_value();
+  };
+  const auto measured = measure_with(fake_station(fake), run, observer, false);
+  ASSERT_TRUE(measured) << measured.error().text();
+  EXPECT_EQ(measured->end, RunEnd::kDone);
+  EXPECT_EQ(measured->evaluations, 2);
+  EXPECT_FALSE(confirmed());
+  const auto later = measure_with(fake_station(fake), run, observer);
+  ASSERT_TRUE(later) << later.error().text();
+  EXPECT_EQ(later->end, RunEnd::kDone) << later->next;
+  EXPECT_EQ(later->best, measured->best);
+  EXPECT_TRUE(confirmed());
+  const auto nothing = measure_with(fake_station(fake), run, observer);
+  ASSERT_TRUE(nothing) << nothing.error().text();
+  EXPECT_EQ(nothing->end, RunEnd::kNothing) << "no reply, and nothing left to confirm";
+}
+
 TEST_F(LoopTest, APackedRunGoesOnElsewhere) {
   RunSettings settings = settings_for(run);
   settings.proposer = "exchange";

@@ -38,6 +38,7 @@ struct LoopParts {
   // Measure the proposer's candidates whatever the search thinks of their parents: for replies that
   // are already there, or a sweep.
   bool only_replies = false;
+  bool confirm = true;  // the best, in fresh processes, at the end
   // The loop's own overhead in ms, per evaluation of this sitting; may be null.
   std::vector<double>* own_ms = nullptr;
 };

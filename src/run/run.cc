@@ -55,19 +55,24 @@ std::vector<Station*> others(const Stations& opened, const RunSettings& settings
   return stations;
 }
 
+struct HowFar {
+  bool only_replies = false;  // LoopParts
+  bool confirm = true;
+};
+
 // `stations`: the first is prepared.
 Result<RunResult> go(const StationMaker& maker, const Task& task, const RunSettings& settings,
                      Store& store, const Stations& stations, std::vector<Readiness> ready,
                      const Observer& observer, std::vector<double>* own_ms, ToolRecord record,
-                     std::vector<Fact> facts, bool only_replies = false) {
+                     std::vector<Fact> facts, HowFar how_far = {}) {
   Mailbox mailbox;
   std::atomic<bool> over{false};
   WriterStart start;
   KP_ASSIGN(start.calls, store.calls());
   KP_ASSIGN(start.requests, store.requests());
   start.over = &over;
-  KP_ASSIGN(auto proposer, only_replies ? make_collector(settings, start)
-                                        : proposer_of(settings).make(settings, start));
+  KP_ASSIGN(auto proposer, how_far.only_replies ? make_collector(settings, start)
+                                                : proposer_of(settings).make(settings, start));
   KP_ASSIGN(auto search, search_maker(settings));
   LoopParts parts;
   parts.task = &task;
@@ -85,7 +90,8 @@ Result<RunResult> go(const StationMaker& maker, const Task& task, const RunSetti
   parts.own_ms = own_ms;
   parts.record = std::move(record);
   parts.facts = std::move(facts);
-  parts.only_replies = only_replies || proposer_of(settings).exhaustive;
+  parts.only_replies = how_far.only_replies || proposer_of(settings).exhaustive;
+  parts.confirm = how_far.confirm;
   if (!settings.start_from.empty()) {
     auto given = seeds(settings.start_from, task, settings.target);
     // A run that has begun has stored them; their sources may be gone.
@@ -169,7 +175,7 @@ bool same_budgets(const RunSettings& a, const RunSettings& b) {
 
 // Continues a stored run, on the machine that it began on.
 Result<RunResult> go_on(const StationMaker& maker, const Stored& run, const Observer& observer,
-                        std::vector<double>* own_ms, bool only_replies) {
+                        std::vector<double>* own_ms, HowFar how_far) {
   const Stations stations = maker(run.header.task, station_of(run.settings));
   if (!stations.front()) return tl::unexpected<Error>(stations.front().error());
   Station& station = **stations.front();
@@ -177,7 +183,7 @@ Result<RunResult> go_on(const StationMaker& maker, const Stored& run, const Obse
   auto ready = prepare_others(stations);
   KP_TRY(station.prepare());
   return go(maker, run.header.task, run.settings, *run.store, stations, std::move(ready), observer,
-            own_ms, record_of(run.header), facts_of(run.header), only_replies);
+            own_ms, record_of(run.header), facts_of(run.header), how_far);
 }
 
 // Whether anybody writes, and writes what this task and target can run.
@@ -292,11 +298,11 @@ Result<RunResult> resume_with(const StationMaker& maker, const std::string& dire
     settings.roles.max_calls = budgets->roles.max_calls;
     KP_TRY(run.store->save_settings(settings_to_json(settings)));
   }
-  return go_on(maker, run, observer, own_ms, false);
+  return go_on(maker, run, observer, own_ms, {});
 }
 
 Result<RunResult> measure_with(const StationMaker& maker, const std::string& directory,
-                               const Observer& observer) {
+                               const Observer& observer, bool confirm) {
   KP_ASSIGN(auto run, open_run(directory));
   RunSettings& settings = run.settings;
   settings.proposer = kExchangeName;
@@ -305,11 +311,11 @@ Result<RunResult> measure_with(const StationMaker& maker, const std::string& dir
   settings.near_ceiling = 1e9;
   settings.plateau = 0;
   settings.least_gain = 0;
-  return go_on(maker, run, observer, nullptr, true);
+  return go_on(maker, run, observer, nullptr, {true, confirm});
 }
 
-Result<RunResult> measure(const std::string& directory, const Observer& observer) {
-  return measure_with(stations_anywhere(), directory, observer);
+Result<RunResult> measure(const std::string& directory, const Observer& observer, bool confirm) {
+  return measure_with(stations_anywhere(), directory, observer, confirm);
 }
 
 namespace {

@@ -41,7 +41,8 @@ Result<RunResult> resume(const std::string& directory, const RunSettings* budget
 // The two halves of an exchange, so that writing and measuring can happen on different machines.
 // `propose` writes `count` requests into DIR/exchange and returns their folders; it needs neither
 // compiler nor GPU. `measure` evaluates the replies found there regardless of budgets, confirms the
-// best and returns; it needs the machine that the run began on. Both hold the run's lock. A run's
+// best if it is to `confirm`, and returns; it needs the machine that the run began on. Without new
+// replies it confirms what an earlier call left unconfirmed. Both hold the run's lock. A run's
 // folder may be copied between them. `wanted` replaces what the run's settings say of the requests.
 struct RequestChanges {
   std::optional<Feedback> feedback;
@@ -49,7 +50,8 @@ struct RequestChanges {
 };
 Result<std::vector<std::string>> propose(const std::string& directory, int count,
                                          const RequestChanges& wanted = {});
-Result<RunResult> measure(const std::string& directory, const Observer& observer);
+Result<RunResult> measure(const std::string& directory, const Observer& observer,
+                          bool confirm = true);
 // As `propose`, with models that answer at once: planner, coder, fixer and look-ups, as in a run.
 // Their kernels, up to `count`, and every question are in the run afterwards; `measure` or `resume`
 // measures them. Returns how many were written; fails with kEnvironment when the models ended

@@ -40,7 +40,7 @@ void judge_end(const RunSettings& settings, const RunFacts& facts, RunResult* re
     return;
   }
   if (facts.only_replies) {
-    if (facts.evaluated_now > 0) return;
+    if (facts.evaluated_now > 0 || facts.confirmed) return;
     result->end = RunEnd::kNothing;
     result->next =
         "no new reply could be measured: put one into the reply folder of a request in " +

@@ -15,6 +15,7 @@ struct RunFacts {
   bool interrupted = false;
   bool only_replies = false;  // `measure`: the replies found in the exchange folder
   int evaluated_now = 0;      // in this sitting
+  bool confirmed = false;     // in this sitting, and in none before
 };
 
 // Why a search ends that has nothing to add to any candidate, and what would go on.

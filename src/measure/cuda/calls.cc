@@ -4,13 +4,27 @@
 #include <utility>
 
 #include "machine/gpu_lease.h"
+#include "machine/gpu_watch.h"
 
 namespace kernelpro {
+
+namespace {
+
+bool shared(const std::string& gpu) {
+  const auto state = gpu_state(gpu);
+  return state && !state->foreign_pids.empty();
+}
+
+}  // namespace
+
+void CudaCalls::make_room() {
+  if (shared(uuid_)) profile_.release();
+}
 
 void CudaCalls::start_ahead(const std::string& uuid) {
   uuid_ = uuid;
   const CounterSet counters = shop_.settings.counters;
-  profile_.start_ahead(shop_.task, shop_.cases, counters);
+  if (!shared(uuid)) profile_.start_ahead(shop_.task, shop_.cases, counters);
   if (counters != CounterSet::kOff) sampling_.start_ahead(shop_.task, shop_.cases);
 }
 
@@ -67,6 +81,7 @@ std::optional<Missing> CudaCalls::observed(const Subject& subject, std::size_t a
                                       : "evaluate the candidate first"};
   }
   CudaCase& state = shop_.cases[at];
+  make_room();
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return missing(lease.error());
   crew_.wait_for_leaving();
@@ -74,6 +89,7 @@ std::optional<Missing> CudaCalls::observed(const Subject& subject, std::size_t a
   binary.images = found->call.images;
   binary.place = found->place;
   collect(state, binary, found->call.plan);
+  make_room();
   // Forgets sets that the kernels modified, so that the next candidate is not affected.
   if (const auto swept = forget_broken_sets(shop_.judge, state); !swept) {
     return missing(swept.error());

@@ -59,6 +59,10 @@ void CudaProfile::settle() {
   const auto* refusal = std::get_if<Refusal>(&answer);
   failed_ = why_not(answer);
   const RefusalKind kind = refusal != nullptr ? refusal->kind : RefusalKind::kNone;
+  if (kind == RefusalKind::kBusy) {
+    prepared_ = CounterSet::kOff;  // to be asked again
+    return;
+  }
   const bool forbidden = kind == RefusalKind::kForbidden;
   if (forbidden || kind == RefusalKind::kUnavailable) out_of_reach_ = failed_;
   if (forbidden) try_ncu_ = false;  // what keeps CUPTI from the counters keeps ncu too
@@ -78,8 +82,9 @@ CounterAnswers CudaProfile::collect(const Task& task, const std::vector<CudaCase
   const double start = real_clock().now_s();
   start_ahead(task, cases, set);
   settle();
-  if (!link_ && !out_of_reach_) {
-    // The previous process may have been slow to release the counters.
+  const auto prepared = [&] { return link_ && prepared_ == set; };
+  if (!prepared() && !out_of_reach_) {
+    // The previous process may be slow to release the counters.
     ::usleep(kAgainAfterUs);
     start_ahead(task, cases, set);
     settle();
@@ -88,7 +93,7 @@ CounterAnswers CudaProfile::collect(const Task& task, const std::vector<CudaCase
   CounterAnswers answers;
   if (out_of_reach_) {
     answers = without_cupti(state, binary, plan, set);
-  } else if (!link_) {
+  } else if (!prepared()) {
     answers.missing.push_back(
         failed_.value_or(Missing{Family::kCounters, "the profiling process cannot be started",
                                  "run again; `kernelpro doctor` shows what is missing"}));

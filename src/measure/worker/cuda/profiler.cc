@@ -38,6 +38,12 @@ std::size_t affordable(const std::vector<double>& us, std::size_t passes) {
       std::clamp(kBudget / all_s, double{kAlways}, double{kMostLaunches}));
 }
 
+// What the supervisor should do: ask again later, or give up.
+RefusalKind refusal_for(const Error& error) {
+  if (error.kind == ErrorKind::kBadInput) return RefusalKind::kPlan;
+  return error.cause == Cause::kInUse ? RefusalKind::kBusy : RefusalKind::kNone;
+}
+
 class Profiler {
  public:
   Profiler(WorkerChannel* channel, const CudaDriver& cu, const CudaContext& context,
@@ -46,7 +52,11 @@ class Profiler {
 
   Result<void> start() {
     KP_TRY(plans_.start());
-    KP_TRY(session());
+    const auto opened = session();
+    // Counters that another process holds are free again at some time.
+    if (!opened && opened.error().cause != Cause::kInUse) {
+      return tl::unexpected<Error>(opened.error());
+    }
     return {};
   }
 
@@ -61,11 +71,7 @@ class Profiler {
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
     Result<Json> answer = (this->*handler->second)(command);
     plans_.put_away();
-    if (!answer) {
-      return channel_->answer_error(answer.error(), answer.error().kind == ErrorKind::kBadInput
-                                                        ? RefusalKind::kPlan
-                                                        : RefusalKind::kNone);
-    }
+    if (!answer) return channel_->answer_error(answer.error(), refusal_for(answer.error()));
     channel_->answer(std::move(*answer));
   }
 

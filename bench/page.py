@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the first part of results/README.md and its chart from the recorded runs.
+
+    bench/page.py             # results/README.md, results/kernels.svg
+    bench/page.py --check     # exits 1 where they are not what the records say
+
+A kernel's time is that of its run's confirmation in fresh processes; its factor is the paired one of
+that confirmation. Where a run goes on from the winner of another, factors multiply, and so do the
+bounds of their intervals. The limit is the call's at the measured ceilings (`floor_us`).
+"""
+import argparse
+import dataclasses
+import difflib
+import html
+import json
+import math
+import os
+import sys
+import tarfile
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+FLAGSHIPS = "bench/ablation/flagships.tar.xz"
+SUITE = "results/kernelbench/suite.tar.xz"
+BEGIN, END = "<!-- bench/page.py: from here", "to here -->"
+
+# Name, what it starts from, records in order: a file, or an archive and its member.
+KERNELS = [
+    ("softmax, fp32", "PyTorch", ["results/exchange/softmax.jsonl"]),
+    ("layer norm, fp32", "PyTorch", ["results/exchange/layernorm.jsonl", (FLAGSHIPS, "layernorm/confirmed.jsonl")]),
+    ("conv2d 11 x 11, TF32", "PyTorch", ["results/exchange/conv2d.jsonl", (FLAGSHIPS, "conv2d/confirmed3.jsonl")]),
+    ("conv2d, ReLU, max-pool, TF32", "PyTorch",
+     ["results/exchange/conv2d_relu_maxpool.jsonl", (FLAGSHIPS, "conv2d_relu_maxpool/confirmed.jsonl")]),
+    ("product, strict fp32", "PyTorch", [(FLAGSHIPS, "matmul_fp32/diagnosed.jsonl")]),
+    ("attention, fp16", "PyTorch", ["results/exchange/attention_fp16.jsonl"]),
+    ("product, bf16", "cuBLAS", ["results/exchange/gemm_bf16.jsonl"]),
+    ("MoE weight gradient, bf16", "VeOmni's Triton",
+     ["results/exchange/moe_dw1.jsonl", (FLAGSHIPS, "moe_dw1/diagnosed.jsonl")]),
+]
+# Whose results follow from a few sums: no kernel, an identity (results/kernelbench.md).
+IDENTITIES = ("level2-44", "level2-72")
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    start: str
+    us: float
+    ratio: float
+    low: float
+    high: float
+    floor_us: float
+    labels: list
+    records: list
+
+
+def lines_of(record):
+    if isinstance(record, str):
+        with open(os.path.join(ROOT, record), encoding="utf-8") as file:
+            return file.read().splitlines()
+    with tarfile.open(os.path.join(ROOT, record[0])) as archive:
+        for name in (record[1], "./" + record[1]):
+            if name in archive.getnames():
+                return archive.extractfile(name).read().decode().splitlines()
+    sys.exit(f"{record[0]} has no {record[1]}")
+
+
+def row_of(name, start, records):
+    ratio = low = high = 1.0
+    for record in records:
+        rows = [json.loads(line) for line in lines_of(record)]
+        confirmed = [row["confirmation"] for row in rows if "confirmation" in row]
+        if not confirmed:
+            sys.exit(f"{record} was not confirmed: kernelpro measure RUN")
+        best = confirmed[-1]["best"]
+        outcome = confirmed[-1]["evaluation"]["outcome"]
+        candidate = next(row for row in rows if row.get("candidate") == best)
+        versus = outcome["versus"]
+        ratio, low, high = ratio * versus["ratio"], low * versus["low"], high * versus["high"]
+    return Row(name, start, outcome["timings"][0]["median_us"], ratio, low, high,
+               candidate["diagnosis"]["floor_us"], outcome.get("labels") or [], records)
+
+
+def kernelbench():
+    with tarfile.open(os.path.join(ROOT, SUITE)) as archive:
+        names = sorted(name for name in archive.getnames() if name.endswith(".jsonl"))
+    out = []
+    for name in names:
+        task = os.path.basename(name).removesuffix(".jsonl")
+        if not task.startswith(IDENTITIES):
+            level, words = task.removeprefix("level").split("-", 1)
+            number, words = words.split("_", 1)
+            short = words.replace("_", " ").split(" asymmetric")[0].strip()
+            out.append(row_of(f"{level}/{number} {short}", "PyTorch", [(SUITE, name)]))
+    return out
+
+
+def micro(us):
+    return f"{us / 1000:.2f} ms" if us >= 1000 else f"{us:.{0 if us >= 100 else 1}f} us"
+
+
+def times(ratio):
+    return f"{ratio:.{2 if ratio < 10 else 1}f}x"
+
+
+def share(row):
+    return row.floor_us / row.us
+
+
+def link(record):
+    path, member = (record, "") if isinstance(record, str) else record
+    text = os.path.basename(path) if member.startswith("suite/") or not member else member
+    return f"[{text}]({os.path.relpath(path, 'results')})"
+
+
+def table(rows):
+    out = ["| kernel | start | now | over the start (95 % interval) | of the limit, then and now | labels | records |",
+           "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        # A limit that a kernel stands beyond counts more work than there is to do.
+        now = f"{100 * share(row):.0f} %" if share(row) <= 1.05 else ">100 %"
+        out.append(f"| {row.name} | {row.start}, {micro(row.us * row.ratio)} | {micro(row.us)} | "
+                   f"**{times(row.ratio)}** ({times(row.low)} to {times(row.high)}) | "
+                   f"{100 * share(row) / row.ratio:.0f} %, {now} | {', '.join(row.labels)} | "
+                   f"{', '.join(link(record) for record in row.records)} |")
+    return out
+
+
+def mean(rows):
+    return math.exp(sum(math.log(row.ratio) for row in rows) / len(rows))
+
+
+WIDTH, LABEL, FACTOR, LINE, TOP = 860, 250, 90, 30, 54
+
+
+def chart(rows):
+    """Two bars a kernel: the start's and the kernel's share of the limit."""
+    height = TOP + LINE * len(rows) + 12
+    scale = WIDTH - LABEL - FACTOR
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
+           'font-size="13" role="img" aria-label="Shares of the limit, before and after">',
+           f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
+           f'<rect x="{LABEL}" y="10" width="12" height="12" fill="#b9bfc9"/>'
+           f'<text x="{LABEL + 18}" y="21" fill="#333">the start</text>'
+           f'<rect x="{LABEL + 100}" y="10" width="12" height="12" fill="#2f6fd6"/>'
+           f'<text x="{LABEL + 118}" y="21" fill="#333">KernelPro\'s kernel, and how many times as fast</text>']
+    for tick in (0, 25, 50, 75, 100):
+        x = LABEL + scale * tick / 100
+        out.append(f'<line x1="{x:.0f}" y1="{TOP - 6}" x2="{x:.0f}" y2="{height - 8}" stroke="#e3e6eb"/>'
+                   f'<text x="{x:.0f}" y="{TOP - 12}" fill="#777" font-size="11" text-anchor="middle">{tick} %</text>')
+    for i, row in enumerate(rows):
+        y = TOP + LINE * i
+        now = min(1.0, share(row))
+        out.append(f'<text x="{LABEL - 10}" y="{y + 16}" fill="#222" text-anchor="end">{html.escape(row.name)}</text>'
+                   f'<rect x="{LABEL}" y="{y + 2}" width="{scale * share(row) / row.ratio:.1f}" height="8" fill="#b9bfc9"/>'
+                   f'<rect x="{LABEL}" y="{y + 11}" width="{scale * now:.1f}" height="11" fill="#2f6fd6"/>'
+                   f'<text x="{LABEL + scale * now + 8:.1f}" y="{y + 21}" fill="#222">{times(row.ratio)}</text>')
+    return "\n".join(out + ["</svg>"]) + "\n"
+
+
+def page():
+    kernels, suite = [row_of(*each) for each in KERNELS], kernelbench()
+    return "\n".join([
+        BEGIN + " -->", "",
+        "## Kernels, on an NVIDIA H200", "",
+        "![Shares of the limit that the machine sets: before and after](kernels.svg)", "",
+        "Confirmed in fresh processes, with all probes, against the start in turn. The limit is what the measured "
+        "bandwidth and arithmetic rates allow for the definition's own bytes and operations. Bars of the chart are "
+        "shares of it, of the kernels in the first table.", ""] + table(kernels) + [
+        "", f"**KernelBench**, {len(suite)} tasks [drawn by a rule](kernelbench.md), at fp32, the start being the module "
+        f"itself: **{times(mean(suite))}** in the geometric mean.", ""] + table(suite) + [
+        "", "What the labels mean: [Evaluation](../docs/evaluation.md). Each record can be shown and judged again: "
+        "`kernelpro show FILE`, `kernelpro replay FILE`.", "",
+        "<!-- " + END]) + "\n", chart(kernels)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    path = os.path.join(ROOT, "results/README.md")
+    with open(path, encoding="utf-8") as file:
+        old = file.read()
+    text, picture = page()
+    new = old[:old.index(BEGIN)] + text + old[old.index(END) + len(END) + 1:]
+    written = {path: new, os.path.join(ROOT, "results/kernels.svg"): picture}
+    for each, content in written.items():
+        known = ""
+        if os.path.exists(each):
+            with open(each, encoding="utf-8") as file:
+                known = file.read()
+        if options.check and known != content:
+            sys.stdout.writelines(difflib.unified_diff(known.splitlines(True), content.splitlines(True), each, "the records"))
+            sys.exit("run bench/page.py")
+        if not options.check:
+            with open(each, "w", encoding="utf-8") as file:
+                file.write(content)
+
+
+if __name__ == "__main__":
+    main()
