@@ -8,6 +8,7 @@
 #include "diagnose/account/costly.h"
 #include "diagnose/account/make_account.h"
 #include "diagnose/account/mix.h"
+#include "diagnose/roofline/model.h"
 #include "diagnose/roofline/parts.h"
 
 namespace kernelpro {
@@ -174,6 +175,15 @@ void take_idle(const Evidence& evidence, const Evidence& facts, Spending* kernel
                 "1 - waves / waves rounded up, from grid and occupancy"});
 }
 
+// What the matrix products take that the kernel computes itself, where a way with fewer of them
+// than the definition's is its own: how long they keep the matrix units busy, at what good kernels
+// take from these. 0: it has no such way, or was not counted.
+double own_products_us(const Evidence& facts, const Roofline& roofline, double us) {
+  const auto busy = facts.get("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed");
+  if (!roofline.less_work || !busy) return 0;
+  return std::min(1.0, *busy / 100 / resource_limit(Resource::kTensor)) * us;
+}
+
 // Bytes that the kernel moved beyond those of its floor, at the measured bandwidth.
 double excess_us(const Evidence& evidence, const Evidence& facts, double memory_floor_us) {
   const auto bytes = device_bytes(facts);
@@ -192,13 +202,16 @@ KernelAccount kernel_account(const std::string& name, double us, const Evidence&
   account.kernel = name;
   account.us = kernel.all();
   add_mix(facts, &account);
-  account.memory_bound = roofline.theory != Bound::kCompute;
+  const double own_us = own_products_us(facts, roofline, us);
+  const bool own = own_us > least.us;
+  account.memory_bound = !own && roofline.theory != Bound::kCompute;
   const double floor =
       kernel.take({PartKind::kFloor,
                    {},
-                   least.us,
-                   Level::kTiming,
-                   account.memory_bound ? "compulsory bytes / copy bandwidth"
+                   std::max(own_us, least.us),
+                   own ? Level::kCounters : Level::kTiming,
+                   own ? "the products that it computes, fewer than the definition's / tensor rate"
+                   : account.memory_bound ? "compulsory bytes / copy bandwidth"
                    : multiplies_in_parts(evidence)
                        ? "the task's products, three of fp16 parts each / tensor rate"
                        : "the task's operations / arithmetic rate"});
@@ -223,7 +236,7 @@ KernelAccount kernel_account(const std::string& name, double us, const Evidence&
   for (int i = 0; i < kStalls; ++i) waits_us[i] = active * seen->exposed[i];
   const Waits exposed_us = waits_us;
   cover_floor(floor, account.memory_bound, &issue_us, &waits_us);
-  if (!account.memory_bound && floor > 0) {
+  if (!account.memory_bound && !own && floor > 0) {
     const double times = products_of_parts(evidence, facts, us) / kFewestProducts;
     const double rate = matmul_rate(evidence);
     const double least_us =

@@ -228,6 +228,28 @@ TEST(Account, EachKernelHasItsPartOfTheArithmeticsFloor) {
   }
 }
 
+// Minimal filtering: the definition's products would take longer than the call. Those that are
+// computed keep the matrix units busy, and that time is no wait that could go.
+TEST(Account, AWayWithFewerProductsHasTheFloorOfItsOwn) {
+  Evidence e = gather(204);
+  e.set("task.flops", 4e11, "test");
+  e.set("task.matmul_flops", 4e11, "test");
+  e.set("task.half_inputs", 1, "test");
+  e.set("ceiling.tensor_rate", 8e14, "test");
+  e.set("ceiling.fma_rate", 6e13, "test");
+  e.set("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", 68, "test");
+  const Roofline roof = roofline(e);
+  ASSERT_TRUE(roof.less_work);
+  const Account account = make_account(e, roof);
+  expect_exact(account, 204);
+  const KernelAccount& kernel = account.kernels[0];
+  EXPECT_NEAR(kernel.part(PartKind::kFloor), 0.68 / 0.85 * 200, 1e-3);
+  EXPECT_FALSE(kernel.memory_bound);
+  e.set("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", 17, "test");
+  EXPECT_NEAR(make_account(e, roof).kernels[0].part(PartKind::kFloor), 100, 1e-3)
+      << "its bytes take longer";
+}
+
 TEST(Account, TextIsShortAndNamesThePlace) {
   const Evidence e = gather(204);
   const std::string text = account_to_text(make_account(e, roofline(e)), false);

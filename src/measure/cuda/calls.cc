@@ -23,9 +23,9 @@ void CudaCalls::make_room() {
 
 void CudaCalls::start_ahead(const std::string& uuid) {
   uuid_ = uuid;
-  const CounterSet counters = shop_.settings.counters;
-  if (!shared(uuid)) profile_.start_ahead(shop_.task, shop_.cases, counters);
-  if (counters != CounterSet::kOff) sampling_.start_ahead(shop_.task, shop_.cases);
+  if (shop_.settings.counters == CounterSet::kOff) return;
+  profile_.start_ahead(shop_.task, shop_.cases);
+  sampling_.start_ahead(shop_.task, shop_.cases);
 }
 
 void CudaCalls::settle() {

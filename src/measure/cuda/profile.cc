@@ -23,6 +23,7 @@ constexpr double kLoadTimeout = 60;
 constexpr double kNcuTimeout = 120;
 constexpr unsigned kAgainAfterUs = 300'000;
 constexpr std::size_t kMostSaid = 400;
+constexpr int kMostBusy = 3;  // candidates in a row
 
 Json metrics_json(CounterSet set) {
   Json all = Json::array();
@@ -36,20 +37,25 @@ Missing why_not(const Answer& answer) {
 
 }  // namespace
 
-void CudaProfile::start_ahead(const Task& task, const std::vector<CudaCase>& cases,
-                              CounterSet set) {
-  if (out_of_reach_ || set == CounterSet::kOff) return;
+void CudaProfile::start_ahead(const Task& task, const std::vector<CudaCase>& cases) {
+  if (out_of_reach_) return;
   if (link_ && !link_->running()) link_.reset();
-  if (!link_) {
-    Result<CudaLink> link = CudaLink::start(WorkerRole::kCudaProfiler, gpu_);
-    if (!link) return;  // reported when counters are requested
-    link_ = std::move(*link);
-    prepared_ = CounterSet::kOff;
-    post_cases(*link_, task, cases, fresh_secret());
+  if (link_) return;
+  Result<CudaLink> link = CudaLink::start(WorkerRole::kCudaProfiler, gpu_);
+  if (!link) return;  // reported when counters are requested
+  link_ = std::move(*link);
+  prepared_ = CounterSet::kOff;
+  post_cases(*link_, task, cases, fresh_secret());
+}
+
+bool CudaProfile::prepare(const Task& task, const std::vector<CudaCase>& cases, CounterSet set) {
+  start_ahead(task, cases);
+  if (link_ && prepared_ != set) {
+    link_->post({{"do", "prepare"}, {"metrics", metrics_json(set)}});
+    prepared_ = set;
   }
-  if (prepared_ == set) return;
-  link_->post({{"do", "prepare"}, {"metrics", metrics_json(set)}});
-  prepared_ = set;
+  settle();
+  return link_ && prepared_ == set;
 }
 
 void CudaProfile::settle() {
@@ -80,20 +86,20 @@ CounterAnswers CudaProfile::collect(const Task& task, const std::vector<CudaCase
                                     const CudaCase& state, const Binary& binary,
                                     const LaunchPlan& plan, CounterSet set, double timeout_s) {
   const double start = real_clock().now_s();
-  start_ahead(task, cases, set);
-  settle();
-  const auto prepared = [&] { return link_ && prepared_ == set; };
-  if (!prepared() && !out_of_reach_) {
+  bool prepared = prepare(task, cases, set);
+  if (!prepared && !out_of_reach_) {
     // The previous process may be slow to release the counters.
     ::usleep(kAgainAfterUs);
-    start_ahead(task, cases, set);
-    settle();
+    prepared = prepare(task, cases, set);
   }
+  busy_ = prepared ? 0 : busy_ + 1;
+  // A monitor may hold them for good, and each attempt waits.
+  if (busy_ >= kMostBusy && !out_of_reach_) out_of_reach_ = failed_;
   const double ready = real_clock().now_s();
   CounterAnswers answers;
   if (out_of_reach_) {
     answers = without_cupti(state, binary, plan, set);
-  } else if (!prepared()) {
+  } else if (!prepared) {
     answers.missing.push_back(
         failed_.value_or(Missing{Family::kCounters, "the profiling process cannot be started",
                                  "run again; `kernelpro doctor` shows what is missing"}));

@@ -17,9 +17,9 @@ class CudaProfile {
  public:
   explicit CudaProfile(std::string gpu) : gpu_(std::move(gpu)) {}
 
-  // Starts the process, which creates its context and makes its first collection for `set`; does
-  // not wait. Does nothing if it runs already or counters are known to be unavailable.
-  void start_ahead(const Task& task, const std::vector<CudaCase>& cases, CounterSet set);
+  // Starts the process, which creates its context; does not wait. It holds no counters yet: one
+  // process at a time can. Does nothing if it runs already or counters are known to be unavailable.
+  void start_ahead(const Task& task, const std::vector<CudaCase>& cases);
   // Waits until the process is idle: nothing may run during timing.
   void settle();
   // Frees the GPU's counters for another process, until they are wanted again.
@@ -32,6 +32,8 @@ class CudaProfile {
                          CounterSet set, double timeout_s);
 
  private:
+  // Takes the counters and makes a first collection for `set`; false: it could not.
+  bool prepare(const Task& task, const std::vector<CudaCase>& cases, CounterSet set);
   CounterAnswers without_cupti(const CudaCase& state, const Binary& binary, const LaunchPlan& plan,
                                CounterSet set);
   CounterAnswers ask(const CudaCase& state, const Binary& binary, const LaunchPlan& plan,
@@ -43,6 +45,7 @@ class CudaProfile {
   std::optional<Missing> out_of_reach_;  // why CUPTI cannot be used here
   bool try_ncu_ = true;                  // instead
   std::optional<Missing> failed_;        // why the process could not be used last time
+  int busy_ = 0;                         // candidates in a row without the counters
 };
 
 // A report of `ncu --csv` on one call in a separate process (role cuda-replay), with the counters

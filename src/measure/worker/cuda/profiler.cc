@@ -38,10 +38,11 @@ std::size_t affordable(const std::vector<double>& us, std::size_t passes) {
       std::clamp(kBudget / all_s, double{kAlways}, double{kMostLaunches}));
 }
 
-// What the supervisor should do: ask again later, or give up.
-RefusalKind refusal_for(const Error& error) {
-  if (error.kind == ErrorKind::kBadInput) return RefusalKind::kPlan;
-  return error.cause == Cause::kInUse ? RefusalKind::kBusy : RefusalKind::kNone;
+// Why there is no session, as the supervisor needs it: ask again later, or never.
+RefusalKind without_session(const Error& error) {
+  return error.cause == Cause::kInUse       ? RefusalKind::kBusy
+         : error.cause == Cause::kForbidden ? RefusalKind::kForbidden
+                                            : RefusalKind::kUnavailable;
 }
 
 class Profiler {
@@ -50,15 +51,7 @@ class Profiler {
            TrustedKernels* kernels)
       : channel_(channel), plans_(cu, context, kernels) {}
 
-  Result<void> start() {
-    KP_TRY(plans_.start());
-    const auto opened = session();
-    // Counters that another process holds are free again at some time.
-    if (!opened && opened.error().cause != Cause::kInUse) {
-      return tl::unexpected<Error>(opened.error());
-    }
-    return {};
-  }
+  Result<void> start() { return plans_.start(); }
 
   void serve(WorkerCommand& command) {
     using Handler = Result<Json> (Profiler::*)(WorkerCommand&);
@@ -71,7 +64,12 @@ class Profiler {
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
     Result<Json> answer = (this->*handler->second)(command);
     plans_.put_away();
-    if (!answer) return channel_->answer_error(answer.error(), refusal_for(answer.error()));
+    if (!answer) {
+      const bool plan = answer.error().kind == ErrorKind::kBadInput;
+      return channel_->answer_error(answer.error(), plan        ? RefusalKind::kPlan
+                                                    : unopened_ ? without_session(answer.error())
+                                                                : RefusalKind::kNone);
+    }
     channel_->answer(std::move(*answer));
   }
 
@@ -79,7 +77,9 @@ class Profiler {
   // Opens one unless it is open.
   Result<CounterSession*> session() {
     if (!session_) {
+      unopened_ = true;
       KP_ASSIGN(CounterSession opened, CounterSession::open());
+      unopened_ = false;
       session_.emplace(std::move(opened));
     }
     return &*session_;
@@ -222,6 +222,7 @@ class Profiler {
   WorkerChannel* channel_;
   PlanSubjects plans_;
   std::optional<CounterSession> session_;  // holds the GPU's counters
+  bool unopened_ = false;                  // the last attempt to open one failed
 };
 
 Result<void> serve(WorkerChannel* channel) {
@@ -249,9 +250,7 @@ int cuda_profiler(int, char**) {
   WorkerChannel channel;
   const Result<void> served = serve(&channel);
   if (served) return 0;
-  const RefusalKind kind = served.error().cause == Cause::kForbidden ? RefusalKind::kForbidden
-                                                                     : RefusalKind::kUnavailable;
-  while (channel.next()) channel.answer_error(served.error(), kind);
+  while (channel.next()) channel.answer_error(served.error(), RefusalKind::kUnavailable);
   return 0;
 }
 
