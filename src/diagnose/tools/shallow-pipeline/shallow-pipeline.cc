@@ -133,8 +133,12 @@ bool nobody_waits(const Facts& facts) {
 std::optional<Finding> of_products(const Facts& facts, double warpgroup) {
   const KernelModel& model = facts.model();
   if (!model.stall(Stall::kBarrier) || model.demand() >= kBusy) return std::nullopt;
+  // Where samples tell a product's end from a tile's arrival, only the latter is the ring's matter.
+  const Places* const places = facts.places();
+  const bool sampled = places != nullptr && places->basis == Places::Basis::kSampled;
   const double share =
-      stalls(facts, {Stall::kBarrier, Stall::kLongScoreboard, Stall::kGmma, Stall::kSleeping}, 0);
+      stalls(facts, {Stall::kBarrier, Stall::kLongScoreboard, Stall::kSleeping}, 0) +
+      (sampled ? 0 : stalls(facts, {Stall::kGmma}, 0));
   if (share < kShare || nobody_waits(facts)) return std::nullopt;
   Effect effect, none;
   effect.waiting = 1 - 0.5 * share;
@@ -147,10 +151,10 @@ std::optional<Finding> of_products(const Facts& facts, double warpgroup) {
   finding.severity = Severity::kWarning;
   finding.metrics = {warpgroup > 0 ? "sass.hgmma" : "sass.hmma",
                      "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"};
-  finding.cause =
-      "The tensor cores are busy for " + percent(model.busy(Resource::kTensor).value_or(0)) +
-      " of the time; " + percent(share) +
-      " of the warps' stall time is waiting for the next tile (barriers, copies, matrix results).";
+  finding.cause = "The tensor cores are busy for " +
+                  percent(model.busy(Resource::kTensor).value_or(0)) + " of the time; " +
+                  percent(share) + " of the warps' stall time is waiting for the next tile (" +
+                  (sampled ? "barriers, copies" : "barriers, copies, matrix results") + ").";
   finding.prescriptions = {
       {"pipeline", "Use more stages: three or four tiles in flight while one is multiplied.",
        "shared memory has no space for another tile"}};

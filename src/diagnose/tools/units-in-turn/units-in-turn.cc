@@ -15,6 +15,10 @@ constexpr double kBusy = 0.7;        // of what good kernels reach: this unit se
 constexpr double kFree = 0.45;       // the other kernel leaves room on that unit
 constexpr double kLeastGain = 1.1;
 constexpr double kOverlapped = 0.5;  // of the shorter one's time, usually
+constexpr double kMost = 0.7;        // within a kernel: neither unit sets the time
+constexpr double kLeastDemand = 0.3;
+constexpr double kTogether = 0.85;  // both in turn are the time
+constexpr double kWhole = 0.6;      // of the call: the kernel that counts
 
 // A kernel that is held by memory, or by arithmetic.
 struct Held {
@@ -36,7 +40,48 @@ Held held(const KernelEvidence& kernel, const Facts& facts) {
   return result;
 }
 
+// Both within one kernel: what its bytes take of the time and what its products take add up to all
+// of it.
+std::optional<Finding> within_a_kernel(const Facts& facts) {
+  for (const KernelEvidence& kernel : facts.kernels()) {
+    const KernelModel model(kernel.facts, nullptr, facts.roofline());
+    const double memory = model.demand(Resource::kDram);
+    const double products = model.demand(Resource::kTensor);
+    if (kernel.facts.get("kernel.share").value_or(0) < kWhole || !model.counted()) continue;
+    if (std::min(memory, products) < kLeastDemand || std::max(memory, products) > kMost ||
+        memory + products < kTogether) {
+      continue;
+    }
+    Finding finding;
+    finding.kernel = kernel.name;
+    finding.likely_speedup = speedup_without(kOverlapped * std::min(memory, products));
+    finding.upper_speedup = 1 / std::max(memory, products);
+    finding.severity = Severity::kWarning;
+    finding.metrics = {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+                       "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"};
+    finding.cause =
+        "Device memory alone would take " + percent(memory) + " of the time and the matrix units " +
+        percent(products) + ", " + percent(memory + products) +
+        " together: they work in turn. While a tile's results leave, no products are computed, and "
+        "the other way round.";
+    finding.prescriptions = {
+        {"pipeline",
+         "Let one tile's results leave under the next one's products: two consumer warpgroups on "
+         "tiles of their own, half a tile apart, or results that go to shared memory and from "
+         "there "
+         "by bulk copies, which nobody awaits until their buffer is needed again.",
+         "one tile is all that a block has: then let two smaller blocks share a multiprocessor"},
+        {"pipeline",
+         "Let the producer run on into the next tile: where its ring is full of the next tile's "
+         "operands as the results leave, the products begin at once.",
+         "shared memory has no room for stages beyond those in use"}};
+    return finding;
+  }
+  return std::nullopt;
+}
+
 std::optional<Finding> units_in_turn(const Facts& facts) {
+  if (auto found = within_a_kernel(facts)) return found;
   Held memory, arithmetic;
   for (const KernelEvidence& kernel : facts.kernels()) {
     const Held each = held(kernel, facts);
@@ -76,7 +121,7 @@ constexpr const char* kUnitsInTurnNeeds[] = {"timing.median", "plan.kernels"};
 extern const Tool kUnitsInTurn;
 const Tool kUnitsInTurn{
     .name = "units-in-turn",
-    .summary = "A kernel held by memory and one held by arithmetic run one after the other.",
+    .summary = "Memory and arithmetic work in turn, in two kernels or within one.",
     .target = ToolTarget::kCuda,
     .needs = kUnitsInTurnNeeds,
     .analyse = units_in_turn,
