@@ -15,9 +15,12 @@ constexpr double kLittle = 0.25;        // of what was promised, in logarithms
 constexpr double kMost = 0.75;          // of it, in logarithms: there is little left
 constexpr double kLeastPromise = 1.02;  // smaller ones drown in noise
 constexpr std::size_t kMostTold = 4;    // answers of a finding
+constexpr std::size_t kEnough = 2;      // sources that followed a finding for little
 
-// A candidate that followed a finding, and what its parent's diagnosis promised.
+// A candidate that followed a finding, and what its parent's diagnosis promised. Other settings of
+// the parent's source follow nothing: its structure stays.
 struct Attempt {
+  std::int64_t parent = 0;
   double promised = 1, brought = 1;
 };
 
@@ -28,7 +31,9 @@ std::optional<Attempt> attempt_of(const Known& known, const History& history,
   const auto parent = std::ranges::find_if(
       history, [&](const KnownPtr& each) { return each->id == origin.parent; });
   if (parent == history.end() || comparable_us(**parent) <= 0) return std::nullopt;
+  if ((*parent)->candidate.source == known.candidate.source) return std::nullopt;
   Attempt attempt;
+  attempt.parent = origin.parent;
   for (const Finding& finding : (*parent)->diagnosis.findings) {
     if (finding.tool == tool) attempt.promised = std::max(attempt.promised, finding.likely_speedup);
   }
@@ -54,18 +59,22 @@ bool answered(const ProposalRequest& request, const Finding& finding) {
   });
 }
 
-}  // namespace
-
-bool brought_little(const History& history, const std::string& tool) {
-  const std::vector<Attempt> attempts = attempts_of(history, tool);
-  return !attempts.empty() && std::ranges::all_of(attempts, [](const Attempt& each) {
-    return std::log(each.brought) < kLittle * std::log(each.promised);
-  });
+// Every source that followed it brought little: one made of this parent is enough, since the next
+// would be its like; elsewhere a single one may have been written badly.
+bool brought_little(const ProposalRequest& request, const std::string& tool) {
+  const std::vector<Attempt> attempts = attempts_of(request.history, tool);
+  const bool here = std::ranges::any_of(
+      attempts, [&](const Attempt& each) { return each.parent == request.parent->id; });
+  return (here || attempts.size() >= kEnough) &&
+         std::ranges::all_of(attempts, [](const Attempt& each) {
+           return std::log(each.brought) < kLittle * std::log(each.promised);
+         });
 }
 
+}  // namespace
+
 bool was_answered(const ProposalRequest& request, const Finding& finding) {
-  return request.memory &&
-         (brought_little(request.history, finding.tool) || answered(request, finding));
+  return request.memory && (brought_little(request, finding.tool) || answered(request, finding));
 }
 
 std::vector<const Finding*> findings_to_answer(const ProposalRequest& request) {

@@ -16,12 +16,10 @@ namespace kernelpro {
 // point into the request.
 std::vector<const Finding*> findings_to_answer(const ProposalRequest& request);
 
-// Whether correct candidates of this run followed the tool's finding, and even the best of them
-// gained less than a quarter (in logarithms) of what their parents' diagnosis promised.
-bool brought_little(const History& history, const std::string& tool);
-
-// In a run with memory: whether its answers brought little, or a child of the parent brought most
-// of what it promises (three quarters, in logarithms).
+// In a run with memory: whether a child of the parent brought most of what the finding promises
+// (three quarters, in logarithms), or whether those that followed its tool in this run (one made of
+// this parent, or two of any) all brought less than a quarter of what their parents' diagnosis
+// promised. Other settings of one source do not count.
 bool was_answered(const ProposalRequest& request, const Finding& finding);
 
 // "What its findings brought so far in this run: unfused-kernels promised 1.30x, and brought 0.98x

@@ -16,6 +16,7 @@ KnownPtr attempt(std::int64_t id, std::int64_t parent, double us, const std::str
   Known k;
   k.id = id;
   k.candidate.origin.parent = parent;
+  k.candidate.source = "source " + std::to_string(id);
   if (!follows.empty()) k.candidate.origin.answers = {follows, "vectorize"};
   Correct correct;
   correct.timings = {{"only", us, us, us, 10, ""}};
@@ -59,6 +60,28 @@ TEST(Focus, WhatWasAnsweredIsNotAskedForAgain) {
   EXPECT_EQ(to_answer(request), std::vector<std::string>{"one-thread-busy"});
   request.parent = request.history[1];
   EXPECT_EQ(to_answer(request).size(), 2u) << "another source may have the flaw anew";
+}
+
+TEST(Focus, OneBadAnswerElsewhereDoesNotEndAFinding) {
+  ProposalRequest request;
+  request.history = {attempt(1, 0, 100), attempt(2, 1, 103, "scalar-loads")};
+  request.parent = request.history[0];
+  EXPECT_EQ(to_answer(request), std::vector<std::string>{"one-thread-busy"});
+  request.parent = request.history[1];
+  EXPECT_EQ(to_answer(request).size(), 2u) << "it may have been written badly";
+  request.history.push_back(attempt(3, 1, 101, "scalar-loads"));
+  EXPECT_EQ(to_answer(request), std::vector<std::string>{"one-thread-busy"});
+}
+
+// The tuner names the finding whose tag its knob has; what it tries is the same source.
+TEST(Focus, OtherSettingsOfASourceAnswerNothing) {
+  ProposalRequest request;
+  request.parent = attempt(1, 0, 100);
+  Known tuned = *attempt(2, 1, 100, "scalar-loads");
+  tuned.candidate.source = request.parent->candidate.source;
+  request.history = {request.parent, std::make_shared<const Known>(tuned)};
+  EXPECT_EQ(to_answer(request).size(), 2u);
+  EXPECT_EQ(brought_text(request), "");
 }
 
 TEST(Focus, ARequestNamesTheCauseInOneSentence) {
