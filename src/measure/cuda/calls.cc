@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/cuda/calls.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "machine/gpu_lease.h"
@@ -13,6 +14,18 @@ namespace {
 bool shared(const std::string& gpu) {
   const auto state = gpu_state(gpu);
   return state && !state->foreign_pids.empty();
+}
+
+// Sampling worked, and yet says nothing of a kernel that ran: seen with 4 of 13 settings of one
+// attention kernel on an H200; why is not known.
+bool lacks_a_kernel(const SampleAnswers& answers, const LaunchPlan& plan) {
+  if (answers.kernels.empty() || !answers.missing.empty()) return false;
+  return std::ranges::any_of(plan.nodes, [&](const PlanNode& node) {
+    return !node.function.empty() &&
+           std::ranges::none_of(answers.kernels, [&](const KernelSamples& kernel) {
+             return kernel.function == node.function;
+           });
+  });
 }
 
 }  // namespace
@@ -115,8 +128,12 @@ SampleAnswers CudaCalls::sample(const Subject& subject, std::size_t at) {
   auto missing =
       observed(subject, at, Family::kSamples,
                [&](const CudaCase& state, const Binary& binary, const LaunchPlan& plan) {
-                 answers = sampling_.collect(shop_.task, shop_.cases, state, binary, plan,
-                                             shop_.settings.timeout_s, [&] { profile_.release(); });
+                 const auto collect = [&] {
+                   return sampling_.collect(shop_.task, shop_.cases, state, binary, plan,
+                                            shop_.settings.timeout_s, [&] { profile_.release(); });
+                 };
+                 answers = collect();
+                 if (lacks_a_kernel(answers, plan)) answers = collect();
                });
   if (missing) answers.missing.push_back(std::move(*missing));
   return answers;

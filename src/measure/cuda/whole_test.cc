@@ -80,6 +80,19 @@ TEST_F(WholeEvaluator, SaysWhyThereAreNoSamples) {
   EXPECT_EQ(evaluator_->sample(subject("honest"), 0).kernels.size(), 1u);
 }
 
+TEST_F(WholeEvaluator, SamplesAgainWhatSamplesSayNothingOf) {
+  for (const auto& [asked, found] : {std::pair("Forget 0 1", true), {"Forget 0 2", false}}) {
+    evaluator_.reset();
+    ::setenv("KERNELPRO_FAKE_SAMPLING", asked, 1);
+    EXPECT_TRUE(evaluate("honest").correct() != nullptr);
+    const SampleAnswers answers = evaluator_->sample(subject("honest"), 0);
+    ASSERT_EQ(answers.kernels.size(), 1u);
+    EXPECT_EQ(answers.kernels[0].function != "another", found)
+        << "once more, and no more than that";
+  }
+  ::unsetenv("KERNELPRO_FAKE_SAMPLING");
+}
+
 TEST_F(WholeEvaluator, WhatWasKeptFromEarlierCallsIsOfNoUse) {
   for (const char* name : {"memo", "skips_when_done"}) {
     for (const char* incumbent : {"", "honest"}) {

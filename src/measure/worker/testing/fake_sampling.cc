@@ -166,9 +166,11 @@ KP_FAKE_SAMPLING(PCSamplingStop, CUpti_PCSamplingStopParams* params) {
   if (params->ctx != sampling().context) return CUPTI_ERROR_INVALID_OPERATION;
   using kernelpro::fake::kFirstId;
   const auto& launches = kernelpro::fake::launches();
+  auto& forgets = sampling().refusals["Forget"].second;  // the kernels' names, so many times
+  const bool forget = forgets-- > 0;
   // In no order, as the real one's.
   for (std::size_t i = sampling().first_launch; i < launches.size(); ++i) {
-    const char* name = launches[i].kernel.c_str();
+    const char* name = forget ? "another" : launches[i].kernel.c_str();
     kernelpro::fake::add_place(name, 32,
                                {{kFirstId + 2, 48}, {kFirstId + 1, 64}, {kFirstId + 3, 5}});
     kernelpro::fake::add_place(name, 0, {{kFirstId, 8}});
