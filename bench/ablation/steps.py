@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a written step is worth, by how far behind the best its parent was.
+
+    bench/ablation/steps.py [RUN.jsonl | ARCHIVE.tar.xz ...]      # by default all archives of bench/ablation
+
+One row for each class of parents: the steps of recorded runs that were written from such a parent, how
+many came out more than 2 % ahead of the best so far, and the mean gain over that best (the logarithm's,
+0 where the step was behind it or failed). Settings that the tuner tried count for what is the best, not
+as steps. Steps from the start are left out of the second table: every writer finds something there.
+"""
+import argparse
+import glob
+import json
+import math
+import os
+import statistics
+import tarfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CLASSES = ((0, 1.02, "the best, or within 2 % of it"), (1.02, 1.1, "2 to 10 % behind"), (1.1, 1.5, "10 to 50 % behind"),
+           (1.5, math.inf, "further behind"))
+AHEAD = 1.02
+
+
+def texts(paths):
+    for path in paths:
+        if path.endswith(".jsonl"):
+            with open(path, encoding="utf-8") as file:
+                yield file.read()
+            continue
+        with tarfile.open(path) as archive:
+            for name in archive.getnames():
+                if name.endswith(".jsonl") and "confirmed" not in name:
+                    yield archive.extractfile(name).read().decode()
+
+
+def steps_of(text):
+    """(parent over best, best over child or 0, parent is the start), of the written candidates in turn"""
+    best, start, times = 0.0, None, {}
+    for line in text.splitlines():
+        row = json.loads(line)
+        if "candidate" not in row or "evaluation" not in row:
+            continue
+        us = row.get("time_us") or 0.0
+        right = row["evaluation"]["outcome"]["kind"] == "correct"
+        if start is None:
+            start = row["candidate"]
+        elif row.get("proposer") != "tuner" and row.get("parent") in times:
+            yield times[row["parent"]] / best, best / us if right else 0.0, row["parent"] == start
+        if right:
+            times[row["candidate"]] = us
+            best = min(best or us, us)
+
+
+def table(steps):
+    print("| built on | steps | ahead of the best by more than 2 % | mean gain over the best | incorrect |")
+    print("|---|---|---|---|---|")
+    for low, high, words in CLASSES:
+        mine = [gain for behind, gain, _ in steps if low < behind <= high]
+        if mine:
+            gains = [max(0.0, math.log(gain)) if gain else 0.0 for gain in mine]
+            print(f"| {words} | {len(mine)} | {sum(g > AHEAD for g in mine)} ({100 * sum(g > AHEAD for g in mine) / len(mine):.0f} %) | "
+                  f"{100 * statistics.mean(gains):.1f} % | {sum(g == 0 for g in mine)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*")
+    options = parser.parse_args()
+    names = [os.path.join(HERE, name + ".tar.xz") for name in ("generations", "midway", "flagships", "searches")]
+    steps = [step for text in texts(options.files or [name for name in names if os.path.exists(name)]) for step in steps_of(text)]
+    table(steps)
+    print("\nWithout steps from a run's start:\n")
+    table([step for step in steps if not step[2]])
+
+
+if __name__ == "__main__":
+    main()
