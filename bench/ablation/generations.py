@@ -9,6 +9,7 @@
     bench/ablation/generations.py measure DIR           # GPU: the replies to them
     bench/ablation/generations.py confirm DIR           # GPU: the best of each, in fresh processes
     bench/ablation/generations.py rows DIR              # a JSON line for each candidate
+    bench/ablation/generations.py keep DIR ARCHIVE      # the runs as text, which recall takes
     bench/ablation/generations.py table results/generations.jsonl
 
 Each arm is an ordinary run, continued with `kernelpro propose` and `kernelpro measure`, so the search
@@ -33,6 +34,7 @@ import stat
 import statistics
 import sys
 import tarfile
+import tempfile
 import time
 
 from ablation import call, diagnose_again, geometric, interval, side_by_side, start_run, HERE, ROOT
@@ -153,7 +155,8 @@ def runs(options):
     """[(name, arm, run)]"""
     return [(name, arm, os.path.join(options.folder, name, arm))
             for name in sorted(os.listdir(options.folder)) for arm in ARMS
-            if os.path.exists(os.path.join(options.folder, name, arm, "store.db"))]
+            if os.path.exists(os.path.join(options.folder, name, arm, "store.db"))
+            and (not options.only or name in options.only.split(","))]
 
 
 def measured(run):
@@ -180,6 +183,22 @@ def settle(run, search):
     store.execute("update meta set value = ? where key = 'settings'", [json.dumps(settings | {"search": search, "gpu": ""})])
     store.commit()
     store.close()
+
+
+def keep(options):
+    """The runs as text, in an archive."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, arm, run in runs(options):
+            into = os.path.join(folder, name)
+            os.makedirs(into, exist_ok=True)
+            shutil.copy(os.path.join(options.folder, name, "task.py"), into)
+            _, wrong = call(options, "trajectories", run, "--output", os.path.join(into, arm + ".jsonl"))
+            for path in glob.glob(os.path.join(run, "generation*.json")):
+                shutil.copy(path, os.path.join(into, arm + "." + os.path.basename(path)))
+            print(f"{name}, {arm}: {wrong or 'kept'}")
+        with tarfile.open(options.archive, "w:xz") as archive:
+            for name in sorted(os.listdir(folder)):
+                archive.add(os.path.join(folder, name), name)
 
 
 def begin(options):
@@ -388,15 +407,18 @@ def table(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("begin", "recall", "ask", "measure", "confirm", "rows", "table"):
+    for name in ("begin", "recall", "ask", "measure", "confirm", "rows", "keep", "table"):
         verb = verbs.add_parser(name)
         if name == "table":
             verb.add_argument("rows")
             continue
         verb.add_argument("folder")
+        if name == "keep":
+            verb.add_argument("archive")
         verb.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
         verb.add_argument("--gpus", type=int, default=1)
         verb.add_argument("--each", type=int, default=1, help="runs at a time on each GPU; they wait for it to measure")
+        verb.add_argument("--only", default="", help="tasks, by their folders' names, apart by commas")
         verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
         verb.add_argument("--extra", action="append", default=[], help="a further option of the command, as --extra=--no-probes")
         if name == "begin":
@@ -410,7 +432,7 @@ def main():
             verb.add_argument("--output", default=os.path.join(ROOT, "results/generations.jsonl"))
     options = parser.parse_args()
     options.until = time.monotonic() + getattr(options, "seconds", 0)
-    {"begin": begin, "recall": recall, "ask": ask, "measure": measure, "confirm": confirm, "rows": rows, "table": table}[options.verb](options)
+    {"begin": begin, "recall": recall, "ask": ask, "measure": measure, "confirm": confirm, "rows": rows, "keep": keep, "table": table}[options.verb](options)
 
 
 if __name__ == "__main__":
