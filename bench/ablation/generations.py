@@ -341,7 +341,7 @@ def rows_of(run, shown):
             speed = each.get("speedup") or {}
             base = (by_id.get(each["parent"], {}).get("speedup") or {}).get("ratio") or 1
             out.append({"generation": int(re.search(r"(\d+)\.json", path).group(1)), "candidate": each["id"],
-                        "built_on": each["parent"], "outcome": each["outcome"], "time_us": each.get("time_us"),
+                        "built_on": each["parent"], "by": each.get("proposer", ""), "outcome": each["outcome"], "time_us": each.get("time_us"),
                         "labels": (((each.get("evaluation") or {}).get("outcome") or {}).get("labels") or []),
                         "ratio": speed.get("ratio", 0) / base, "low": speed.get("low", 0) / base,
                         "high": speed.get("high", 0) / base, "over_start": speed.get("ratio"),
@@ -375,7 +375,7 @@ def table(options):
           + " | ".join(f"after generation {g}" for g in range(1, last + 1)) + " | 95 % interval |")
     print("|---" * (5 + last) + "|")
     for arm in arms:
-        mine = [row for row in data if row["arm"] == arm]
+        mine = [row for row in data if row["arm"] == arm and row.get("by") != "tuner"]
         right = [row for row in mine if row["outcome"] == "correct"]
         sums = [geometric([best(task, arm, g) for task in tasks]) for g in range(1, last + 1)]
         low, high = interval([best(task, arm, last) for task in tasks])
