@@ -8,6 +8,8 @@ One row for each class of parents: the steps of recorded runs that were written 
 many came out more than 2 % ahead of the best so far, and the mean gain over that best (the logarithm's,
 0 where the step was behind it or failed). Settings that the tuner tried count for what is the best, not
 as steps. Steps from the start are left out of the second table: every writer finds something there.
+The third has the steps from parents behind the best, by whether what their own diagnosis promised
+would have taken them past it.
 """
 import argparse
 import glob
@@ -35,9 +37,16 @@ def texts(paths):
                     yield archive.extractfile(name).read().decode()
 
 
+def promised(row):
+    """What the likeliest finding promises, stops left out."""
+    findings = (row.get("diagnosis") or {}).get("findings", [])
+    return max([1.0] + [each.get("likely_speedup") or 1.0 for each in findings if not each.get("stop")])
+
+
 def steps_of(text):
-    """(parent over best, best over child or 0, parent is the start), of the written candidates in turn"""
-    best, start, times = 0.0, None, {}
+    """(parent over best, best over child or 0, parent is the start, promise of the parent), of the
+    written candidates in turn"""
+    best, start, times, promises = 0.0, None, {}, {}
     for line in text.splitlines():
         row = json.loads(line)
         if "candidate" not in row or "evaluation" not in row:
@@ -47,21 +56,28 @@ def steps_of(text):
         if start is None:
             start = row["candidate"]
         elif row.get("proposer") != "tuner" and row.get("parent") in times:
-            yield times[row["parent"]] / best, best / us if right else 0.0, row["parent"] == start
+            parent = row["parent"]
+            yield times[parent] / best, best / us if right else 0.0, parent == start, promises[parent]
         if right:
-            times[row["candidate"]] = us
+            times[row["candidate"]], promises[row["candidate"]] = us, promised(row)
             best = min(best or us, us)
 
 
-def table(steps):
+def table(classes):
+    """classes: [(words, steps)]"""
     print("| built on | steps | ahead of the best by more than 2 % | mean gain over the best | incorrect |")
     print("|---|---|---|---|---|")
-    for low, high, words in CLASSES:
-        mine = [gain for behind, gain, _ in steps if low < behind <= high]
-        if mine:
-            gains = [max(0.0, math.log(gain)) if gain else 0.0 for gain in mine]
-            print(f"| {words} | {len(mine)} | {sum(g > AHEAD for g in mine)} ({100 * sum(g > AHEAD for g in mine) / len(mine):.0f} %) | "
-                  f"{100 * statistics.mean(gains):.1f} % | {sum(g == 0 for g in mine)} |")
+    for words, steps in classes:
+        gains = [step[1] for step in steps]
+        if gains:
+            ahead = sum(gain > AHEAD for gain in gains)
+            mean = statistics.mean(max(0.0, math.log(gain)) if gain else 0.0 for gain in gains)
+            print(f"| {words} | {len(gains)} | {ahead} ({100 * ahead / len(gains):.0f} %) | {100 * mean:.1f} % | "
+                  f"{sum(gain == 0 for gain in gains)} |")
+
+
+def by_distance(steps):
+    return [(words, [step for step in steps if low < step[0] <= high]) for low, high, words in CLASSES]
 
 
 def main():
@@ -70,9 +86,13 @@ def main():
     options = parser.parse_args()
     names = [os.path.join(HERE, name + ".tar.xz") for name in ("generations", "midway", "flagships", "searches")]
     steps = [step for text in texts(options.files or [name for name in names if os.path.exists(name)]) for step in steps_of(text)]
-    table(steps)
+    table(by_distance(steps))
     print("\nWithout steps from a run's start:\n")
-    table([step for step in steps if not step[2]])
+    table(by_distance([step for step in steps if not step[2]]))
+    behind = [step for step in steps if step[0] > AHEAD]
+    print("\nMore than 2 % behind the best:\n")
+    table([("a promise that reaches the best", [step for step in behind if step[0] < step[3]]),
+           ("one that does not", [step for step in behind if step[0] >= step[3]])])
 
 
 if __name__ == "__main__":
