@@ -21,21 +21,23 @@ import tarfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 FLAGSHIPS = "bench/ablation/flagships.tar.xz"
+SEARCHES = "bench/ablation/searches.tar.xz"
 SUITE = "results/kernelbench/suite.tar.xz"
 BEGIN, END = "<!-- bench/page.py: from here", "to here -->"
 
 # Name, what it starts from, records in order: a file, or an archive and its member.
 KERNELS = [
-    ("softmax, fp32", "PyTorch", ["results/exchange/softmax.jsonl"]),
+    ("softmax, fp32", "PyTorch", ["results/exchange/softmax.jsonl", (SEARCHES, "softmax/greedy.jsonl")]),
     ("layer norm, fp32", "PyTorch", ["results/exchange/layernorm.jsonl", (FLAGSHIPS, "layernorm/confirmed.jsonl")]),
     ("conv2d 11 x 11, TF32", "PyTorch", ["results/exchange/conv2d.jsonl", (FLAGSHIPS, "conv2d/confirmed3.jsonl")]),
     ("conv2d, ReLU, max-pool, TF32", "PyTorch",
      ["results/exchange/conv2d_relu_maxpool.jsonl", (FLAGSHIPS, "conv2d_relu_maxpool/confirmed.jsonl")]),
     ("product, strict fp32", "PyTorch", [(FLAGSHIPS, "matmul_fp32/diagnosed.jsonl")]),
-    ("attention, fp16", "PyTorch", ["results/exchange/attention_fp16.jsonl"]),
+    ("attention, fp16", "PyTorch", ["results/exchange/attention_fp16.jsonl", (SEARCHES, "attention_fp16/mcts.jsonl")]),
     ("product, bf16", "cuBLAS", ["results/exchange/gemm_bf16.jsonl"]),
     ("MoE weight gradient, bf16", "VeOmni's Triton",
      ["results/exchange/moe_dw1.jsonl", (FLAGSHIPS, "moe_dw1/diagnosed.jsonl")]),
+    ("the same in CuTe C++", "a naive kernel", [(SEARCHES, "moe_dw1/diagnosed.jsonl")]),
 ]
 # Whose results follow from a few sums: no kernel, an identity (results/kernelbench.md).
 IDENTITIES = ("level2-44", "level2-72")

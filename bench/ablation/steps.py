@@ -9,7 +9,8 @@ many came out more than 2 % ahead of the best so far, and the mean gain over tha
 0 where the step was behind it or failed). Settings that the tuner tried count for what is the best, not
 as steps. Steps from the start are left out of the second table: every writer finds something there.
 The third has the steps from parents behind the best, by whether what their own diagnosis promised
-would have taken them past it.
+would have taken them past it. The last line: of the steps whose request named another parent than the
+best so far, how many sources share more lines with the best, which the request shows beside it.
 """
 import argparse
 import glob
@@ -23,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CLASSES = ((0, 1.02, "the best, or within 2 % of it"), (1.02, 1.1, "2 to 10 % behind"), (1.1, 1.5, "10 to 50 % behind"),
            (1.5, math.inf, "further behind"))
 AHEAD = 1.02
+CLEAR = 0.05  # of a source's lines
 
 
 def texts(paths):
@@ -43,10 +45,22 @@ def promised(row):
     return max([1.0] + [each.get("likely_speedup") or 1.0 for each in findings if not each.get("stop")])
 
 
+def lines_of(source):
+    """Those that say something, without their indentation."""
+    return {line.strip() for line in source.splitlines() if len(line.strip()) > 8}
+
+
+def nearer_to(source, parent, best):
+    """"parent", "best" or "", by the lines that the three have in common."""
+    mine = lines_of(source)
+    one, other = (len(mine & lines_of(each)) / max(1, len(mine)) for each in (parent, best))
+    return "" if abs(one - other) < CLEAR else "parent" if one > other else "best"
+
+
 def steps_of(text):
-    """(parent over best, best over child or 0, parent is the start, promise of the parent), of the
-    written candidates in turn"""
-    best, start, times, promises = 0.0, None, {}, {}
+    """(parent over best, best over child or 0, parent is the start, promise of the parent, what the
+    source is nearer to where parent and best have two), of the written candidates in turn"""
+    best, start, times, promises, sources, leader = 0.0, None, {}, {}, {}, None
     for line in text.splitlines():
         row = json.loads(line)
         if "candidate" not in row or "evaluation" not in row:
@@ -57,10 +71,14 @@ def steps_of(text):
             start = row["candidate"]
         elif row.get("proposer") != "tuner" and row.get("parent") in times:
             parent = row["parent"]
-            yield times[parent] / best, best / us if right else 0.0, parent == start, promises[parent]
+            two = leader is not None and sources[parent] != sources[leader]
+            near = nearer_to(row["source"], sources[parent], sources[leader]) if two else None
+            yield times[parent] / best, best / us if right else 0.0, parent == start, promises[parent], near
         if right:
             times[row["candidate"]], promises[row["candidate"]] = us, promised(row)
-            best = min(best or us, us)
+            sources[row["candidate"]] = row.get("source", "")
+            if not best or us < best:
+                best, leader = us, row["candidate"]
 
 
 def table(classes):
@@ -93,6 +111,9 @@ def main():
     print("\nMore than 2 % behind the best:\n")
     table([("a promise that reaches the best", [step for step in behind if step[0] < step[3]]),
            ("one that does not", [step for step in behind if step[0] >= step[3]])])
+    near = [step[4] for step in steps if step[4] is not None]
+    print(f"\nOf {len(near)} sources asked for on another parent than the best, {near.count('best')} are nearer to the "
+          f"best, {near.count('parent')} to their parent.")
 
 
 if __name__ == "__main__":

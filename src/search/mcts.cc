@@ -203,9 +203,9 @@ void Mcts::put_off(int at, Why why) {
   }
 }
 
-// Slower than the fastest by more than its diagnosis promises. Of 58 recorded steps from candidates
-// behind the best, 10 of the 28 whose promise reached the best came out ahead of it, and 5 of the
-// other 30 (results/search.md).
+// Slower than the fastest by more than its diagnosis promises. Of 69 recorded steps from candidates
+// behind the best, 11 of the 32 whose promise reached the best came out ahead of it, and 5 of the
+// other 37 (results/search.md).
 bool Mcts::outpaced(const Node& node) const {
   return promises_ && p_.diagnosis > 0 && node.correct && fastest_ >= 0 &&
          node.log_time > nodes_[fastest_].log_time &&
