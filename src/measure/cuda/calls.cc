@@ -6,6 +6,7 @@
 
 #include "machine/gpu_lease.h"
 #include "machine/gpu_watch.h"
+#include "measure/cuda/capture.h"
 
 namespace kernelpro {
 
@@ -78,26 +79,52 @@ std::optional<CallFacts> CudaCalls::facts(const Subject& subject, std::size_t at
   return std::move(found->call);
 }
 
+// Judged by an earlier process: its plan is captured anew. What is judged never is this one.
+Result<CudaCalls::Known> CudaCalls::captured(const Subject& subject, std::size_t at) {
+  const Binary& binary = subject.binaries[at];
+  CudaCase& state = shop_.cases[at];
+  auto& known = captured_[binary.hash];
+  if (!known) {
+    const std::uint64_t place = fresh_secret();
+    KP_ASSIGN(CudaLink link,
+              CudaLink::start(WorkerRole::kCudaCapture, shop_.settings.gpu, Queues::kOne));
+    KP_ASSIGN(auto plan, capture_plan(std::move(link), binary, "launch",
+                                      placed(state.layout, place), shop_.settings.timeout_s));
+    if (const auto* outcome = std::get_if<Outcome>(&plan)) {
+      return fail(ErrorKind::kEnvironment,
+                  "its launch could not be captured again: " + outcome_summary(*outcome),
+                  "evaluate the candidate again");
+    }
+    known = PlacedPlan{std::get<LaunchPlan>(std::move(plan)), place};
+  }
+  Known found;
+  found.place = known->place;
+  found.call.plan = known->plan;
+  return found;
+}
+
 template <class Collect>
 std::optional<Missing> CudaCalls::observed(const Subject& subject, std::size_t at, Family family,
                                            Collect collect) {
   const auto missing = [&](const Error& error) {
     return Missing{family, error.message, error.next};
   };
-  const std::optional<Known> found = known(subject, at);
-  if (!found) {
-    return Missing{family,
-                   is_module(subject) ? "it runs in host form, which has no launch plan: " +
-                                            forms_.why_host_form(subject)
-                                      : "there is no launch plan to profile",
-                   is_module(subject) ? "trace it: kernelpro diagnose -- python FILE"
-                                      : "evaluate the candidate first"};
+  std::optional<Known> found = known(subject, at);
+  if (!found && is_module(subject)) {
+    return Missing{
+        family, "it runs in host form, which has no launch plan: " + forms_.why_host_form(subject),
+        "trace it: kernelpro diagnose -- python FILE"};
   }
   CudaCase& state = shop_.cases[at];
   make_room();
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return missing(lease.error());
   crew_.wait_for_leaving();
+  if (!found) {
+    auto again = captured(subject, at);
+    if (!again) return missing(again.error());
+    found = std::move(*again);
+  }
   Binary binary = subject.binaries[at];
   binary.images = found->call.images;
   binary.place = found->place;

@@ -3,6 +3,7 @@
 // program-counter samples, from processes of their own. No verdict depends on it. One thread.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -45,6 +46,8 @@ class CudaCalls {
     std::uint64_t place = 0;
   };
   std::optional<Known> known(const Subject& subject, std::size_t at) const;
+  // Of a host form that this process has not judged. REQUIRES: the lease.
+  Result<Known> captured(const Subject& subject, std::size_t at);
   // Runs `collect(state, binary, plan)` while no other process of ours uses the GPU. Not null: why
   // it could not.
   template <class Collect>
@@ -56,6 +59,7 @@ class CudaCalls {
   const ModuleForms& forms_;
   CudaProfile profile_;
   CudaSampling sampling_;
+  std::map<std::string, std::optional<PlacedPlan>> captured_;  // by binary
   std::string uuid_;
 };
 

@@ -80,6 +80,15 @@ TEST_F(WholeEvaluator, SaysWhyThereAreNoSamples) {
   EXPECT_EQ(evaluator_->sample(subject("honest"), 0).kernels.size(), 1u);
 }
 
+// A run that goes on profiles what an earlier process judged.
+TEST_F(WholeEvaluator, SamplesWhatItHasNotJudged) {
+  ::unsetenv("KERNELPRO_FAKE_SAMPLING");
+  evaluate("memo");  // opens the case
+  const SampleAnswers answers = evaluator_->sample(host_form_of("honest", "honest"), 0);
+  EXPECT_EQ(answers.kernels.size(), 1u);
+  EXPECT_TRUE(answers.missing.empty());
+}
+
 TEST_F(WholeEvaluator, SamplesAgainWhatSamplesSayNothingOf) {
   for (const auto& [asked, found] : {std::pair("Forget 0 1", true), {"Forget 0 2", false}}) {
     evaluator_.reset();
