@@ -166,10 +166,12 @@ def page():
         BEGIN + " -->", "",
         "## Kernels, on an NVIDIA H200", "",
         "![Shares of the limit that the machine sets: before and after](kernels.svg)", "",
-        "Confirmed in fresh processes, with all probes, against the start in turn. The limit is what the measured "
+        "Confirmed in fresh processes, with all probes, in turn with the start; where there are two records, the second "
+        "began with the first one's winner, so that factors and the bounds of their intervals multiply, and the start's "
+        "time is computed. The limit is what the measured "
         "bandwidth and arithmetic rates allow for the definition's own bytes and operations. Bars of the chart are "
         "shares of it, of the kernels in the first table.", ""] + table(kernels) + [
-        "", f"**KernelBench**, {len(suite)} tasks [drawn by a rule](kernelbench.md), at fp32, the start being the module "
+        "", f"**KernelBench**, {len(suite)} of the fifteen tasks [drawn by a rule](kernelbench.md) (two are identities), at fp32, the start being the module "
         f"itself: **{times(mean(suite))}** in the geometric mean.", ""] + table(suite) + [
         "", "What the labels mean: [Evaluation](../docs/evaluation.md). Each record can be shown and judged again: "
         "`kernelpro show FILE`, `kernelpro replay FILE`.", "",

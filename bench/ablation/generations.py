@@ -185,6 +185,18 @@ def settle(run, search):
     store.close()
 
 
+def without_paths(path):
+    """Takes the folders of the machine out of a run's text."""
+    with open(path, encoding="utf-8") as file:
+        head, rest = file.read().split("\n", 1)
+    run = json.loads(head)
+    run["run"]["task"]["folder"] = ""
+    run["run"]["settings"]["include_dirs"] = []
+    text = re.sub(r"/(?:tmp|home|root|work)/[\w./-]*/([\w.-]+)", r"\1", json.dumps(run) + "\n" + rest)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def keep(options):
     """The runs as text, in an archive."""
     with tempfile.TemporaryDirectory() as folder:
@@ -192,7 +204,10 @@ def keep(options):
             into = os.path.join(folder, name)
             os.makedirs(into, exist_ok=True)
             shutil.copy(os.path.join(options.folder, name, "task.py"), into)
-            _, wrong = call(options, "trajectories", run, "--output", os.path.join(into, arm + ".jsonl"))
+            text = os.path.join(into, arm + ".jsonl")
+            _, wrong = call(options, "trajectories", run, "--output", text)
+            if not wrong:
+                without_paths(text)
             for path in glob.glob(os.path.join(run, "generation*.json")):
                 shutil.copy(path, os.path.join(into, arm + "." + os.path.basename(path)))
             print(f"{name}, {arm}: {wrong or 'kept'}")
@@ -418,7 +433,7 @@ def main():
         verb.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
         verb.add_argument("--gpus", type=int, default=1)
         verb.add_argument("--each", type=int, default=1, help="runs at a time on each GPU; they wait for it to measure")
-        verb.add_argument("--only", default="", help="tasks, by their folders' names, apart by commas")
+        verb.add_argument("--only", default="", help="tasks, by their folders' names, separated by commas")
         verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
         verb.add_argument("--extra", action="append", default=[], help="a further option of the command, as --extra=--no-probes")
         if name == "begin":

@@ -203,9 +203,8 @@ void Mcts::put_off(int at, Why why) {
   }
 }
 
-// Slower than the fastest by more than its diagnosis promises. Of 69 recorded steps from candidates
-// behind the best, 11 of the 32 whose promise reached the best came out ahead of it, and 5 of the
-// other 37 (results/search.md).
+// What its diagnosis promises would not make it faster than the fastest (results/search.md, "What a
+// written step is worth").
 bool Mcts::outpaced(const Node& node) const {
   return promises_ && p_.diagnosis > 0 && node.correct && fastest_ >= 0 &&
          node.log_time > nodes_[fastest_].log_time &&
@@ -324,7 +323,8 @@ int Mcts::descend(Tier tier) {
 std::optional<Turn> Mcts::start() {
   if (nodes_.empty()) return std::nullopt;
   const int tries = nodes_[0].children + nodes_[0].own_in_flight;
-  const bool seed = tries < p_.seeds && nodes_[0].tier < kStopped;
+  const bool open = nodes_[0].tier != kStopped && nodes_[0].tier != kClosed;
+  const bool seed = tries < p_.seeds && open;
   int at = seed ? 0 : -1;
   for (const Tier tier : {kForemost, kPutOff, kStopped, kBehind}) {
     if (at < 0) at = descend(tier);

@@ -331,6 +331,19 @@ TEST(Mcts, ASlowerCandidateIsBuiltOnWhereItsPromiseReachesTheBest) {
   EXPECT_GT(tries(1.4), 0);
 }
 
+// A preset's first candidates are written from the root, whatever came of the first.
+TEST(Mcts, SeedsGoOnWhereTheRootWasLeftBehind) {
+  SearchParameters parameters;
+  parameters.seeds = 4;
+  const auto tree = make_mcts(parameters);
+  tree->add_root(1, {true, 100, false, 0.3, 1.1, 1.2});
+  for (std::int64_t child = 2; child < 6; ++child) {
+    EXPECT_EQ(start(*tree), 1);
+    tree->finalize(1, child, {true, 50, false, 0.6, 1.2, 1.3});
+  }
+  EXPECT_NE(start(*tree), 1);
+}
+
 // With the fastest at its ceiling, but not at the speed of light, the rest is still no better.
 TEST(Mcts, WhatWasLeftBehindComesLast) {
   const auto tree = make_mcts();

@@ -175,13 +175,16 @@ void take_idle(const Evidence& evidence, const Evidence& facts, Spending* kernel
                 "1 - waves / waves rounded up, from grid and occupancy"});
 }
 
-// What the matrix products take that the kernel computes itself, where a way with fewer of them
-// than the definition's is its own: how long they keep the matrix units busy, at what good kernels
-// take from these. 0: it has no such way, or was not counted.
+constexpr double kFewer = 0.97;  // of the definition's products: a way of its own
+
+// What the matrix products take that the kernel computes itself, where a way with fewer of them than
+// the definition's is its own: how long they keep the matrix units busy, at what good kernels take
+// from these. 0: it has no such way, was not counted, or computes no fewer.
 double own_products_us(const Evidence& facts, const Roofline& roofline, double us) {
   const auto busy = facts.get("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed");
   if (!roofline.less_work || !busy) return 0;
-  return std::min(1.0, *busy / 100 / resource_limit(Resource::kTensor)) * us;
+  const double own_us = std::min(1.0, *busy / 100 / resource_limit(Resource::kTensor)) * us;
+  return own_us < kFewer * roofline.compute_floor_us ? own_us : 0;
 }
 
 // Bytes that the kernel moved beyond those of its floor, at the measured bandwidth.

@@ -5,17 +5,11 @@
 #include <utility>
 
 #include "machine/gpu_lease.h"
-#include "machine/gpu_watch.h"
 #include "measure/cuda/capture.h"
 
 namespace kernelpro {
 
 namespace {
-
-bool shared(const std::string& gpu) {
-  const auto state = gpu_state(gpu);
-  return state && !state->foreign_pids.empty();
-}
 
 // Sampling worked, and yet says nothing of a kernel that ran: seen with 4 of 13 settings of one
 // attention kernel on an H200; why is not known.
@@ -30,10 +24,6 @@ bool lacks_a_kernel(const SampleAnswers& answers, const LaunchPlan& plan) {
 }
 
 }  // namespace
-
-void CudaCalls::make_room() {
-  if (shared(uuid_)) profile_.release();
-}
 
 void CudaCalls::start_ahead(const std::string& uuid) {
   uuid_ = uuid;
@@ -79,7 +69,7 @@ std::optional<CallFacts> CudaCalls::facts(const Subject& subject, std::size_t at
   return std::move(found->call);
 }
 
-// Judged by an earlier process: its plan is captured anew. What is judged never is this one.
+// Judged by an earlier process: its plan is captured anew, to be observed and not to be judged.
 Result<CudaCalls::Known> CudaCalls::captured(const Subject& subject, std::size_t at) {
   const Binary& binary = subject.binaries[at];
   CudaCase& state = shop_.cases[at];
@@ -116,7 +106,6 @@ std::optional<Missing> CudaCalls::observed(const Subject& subject, std::size_t a
         "trace it: kernelpro diagnose -- python FILE"};
   }
   CudaCase& state = shop_.cases[at];
-  make_room();
   auto lease = GpuLease::take(uuid_, kLeaseTimeout);
   if (!lease) return missing(lease.error());
   crew_.wait_for_leaving();
@@ -129,7 +118,7 @@ std::optional<Missing> CudaCalls::observed(const Subject& subject, std::size_t a
   binary.images = found->call.images;
   binary.place = found->place;
   collect(state, binary, found->call.plan);
-  make_room();
+  profile_.release();  // with the GPU, which is others' next
   // Forgets sets that the kernels modified, so that the next candidate is not affected.
   if (const auto swept = forget_broken_sets(shop_.judge, state); !swept) {
     return missing(swept.error());

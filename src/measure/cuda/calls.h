@@ -31,8 +31,6 @@ class CudaCalls {
   void start_ahead(const std::string& uuid);
   // Waits until these have their contexts.
   void settle();
-  // Frees the GPU's counters, which one process can hold at a time, where others use the GPU.
-  void make_room();
 
   // As the evaluator's functions of the same names (measure/judge/evaluator.h).
   std::optional<CallFacts> facts(const Subject& subject, std::size_t at) const;

@@ -296,7 +296,6 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
 
   // Python takes seconds to start: other work may use the GPU meanwhile.
   std::optional<CudaLink> capture = capture_for(subject);
-  calls_.make_room();
   KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
   calls_.settle();
   const Subject mine = planned(subject, std::move(capture));

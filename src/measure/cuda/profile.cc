@@ -23,7 +23,7 @@ constexpr double kLoadTimeout = 60;
 constexpr double kNcuTimeout = 120;
 constexpr unsigned kAgainAfterUs = 300'000;
 constexpr std::size_t kMostSaid = 400;
-constexpr int kMostBusy = 3;  // candidates in a row
+constexpr int kPatient = 2;  // candidates in a row that went without: one attempt each from then on
 
 Json metrics_json(CounterSet set) {
   Json all = Json::array();
@@ -87,14 +87,13 @@ CounterAnswers CudaProfile::collect(const Task& task, const std::vector<CudaCase
                                     const LaunchPlan& plan, CounterSet set, double timeout_s) {
   const double start = real_clock().now_s();
   bool prepared = prepare(task, cases, set);
-  if (!prepared && !out_of_reach_) {
+  // A monitor may hold them for long, and each attempt waits.
+  if (!prepared && !out_of_reach_ && without_ < kPatient) {
     // The previous process may be slow to release the counters.
     ::usleep(kAgainAfterUs);
     prepared = prepare(task, cases, set);
   }
-  busy_ = prepared ? 0 : busy_ + 1;
-  // A monitor may hold them for good, and each attempt waits.
-  if (busy_ >= kMostBusy && !out_of_reach_) out_of_reach_ = failed_;
+  without_ = prepared ? 0 : without_ + 1;
   const double ready = real_clock().now_s();
   CounterAnswers answers;
   if (out_of_reach_) {

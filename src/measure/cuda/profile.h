@@ -45,7 +45,7 @@ class CudaProfile {
   std::optional<Missing> out_of_reach_;  // why CUPTI cannot be used here
   bool try_ncu_ = true;                  // instead
   std::optional<Missing> failed_;        // why the process could not be used last time
-  int busy_ = 0;                         // candidates in a row without the counters
+  int without_ = 0;                      // candidates in a row that had no counters
 };
 
 // A report of `ncu --csv` on one call in a separate process (role cuda-replay), with the counters

@@ -38,7 +38,13 @@ std::optional<Attempt> attempt_of(const Known& known, const History& history,
     if (finding.tool == tool) attempt.promised = std::max(attempt.promised, finding.likely_speedup);
   }
   if (attempt.promised < kLeastPromise) return std::nullopt;
-  attempt.brought = comparable_us(**parent) / comparable_us(known);
+  // A source is worth what its best setting is.
+  double us = comparable_us(known);
+  for (const KnownPtr& each : history) {
+    const bool same = each->candidate.source == known.candidate.source;
+    if (same && each->evaluation.correct() != nullptr) us = std::min(us, comparable_us(*each));
+  }
+  attempt.brought = comparable_us(**parent) / us;
   return attempt;
 }
 

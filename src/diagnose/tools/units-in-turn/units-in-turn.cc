@@ -17,7 +17,8 @@ constexpr double kLeastGain = 1.1;
 constexpr double kOverlapped = 0.5;  // of the shorter one's time, usually
 constexpr double kMost = 0.7;        // within a kernel: neither unit sets the time
 constexpr double kLeastDemand = 0.3;
-constexpr double kTogether = 0.85;  // both in turn are the time
+constexpr double kTogether = 0.85;  // both in turn are the time,
+constexpr double kNoMore = 1.05;    // and not more than it, which only units that overlap can be
 constexpr double kWhole = 0.6;      // of the call: the kernel that counts
 
 // A kernel that is held by memory, or by arithmetic.
@@ -49,13 +50,14 @@ std::optional<Finding> within_a_kernel(const Facts& facts) {
     const double products = model.demand(Resource::kTensor);
     if (kernel.facts.get("kernel.share").value_or(0) < kWhole || !model.counted()) continue;
     if (std::min(memory, products) < kLeastDemand || std::max(memory, products) > kMost ||
-        memory + products < kTogether) {
+        memory + products < kTogether || memory + products > kNoMore) {
       continue;
     }
     Finding finding;
     finding.kernel = kernel.name;
-    finding.likely_speedup = speedup_without(kOverlapped * std::min(memory, products));
     finding.upper_speedup = 1 / std::max(memory, products);
+    finding.likely_speedup =
+        std::min(finding.upper_speedup, speedup_without(kOverlapped * std::min(memory, products)));
     finding.severity = Severity::kWarning;
     finding.metrics = {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
                        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"};

@@ -62,6 +62,7 @@ class Profiler {
     };
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
+    unopened_ = false;
     Result<Json> answer = (this->*handler->second)(command);
     plans_.put_away();
     if (!answer) {
@@ -222,7 +223,7 @@ class Profiler {
   WorkerChannel* channel_;
   PlanSubjects plans_;
   std::optional<CounterSession> session_;  // holds the GPU's counters
-  bool unopened_ = false;                  // the last attempt to open one failed
+  bool unopened_ = false;                  // this command failed to open one
 };
 
 Result<void> serve(WorkerChannel* channel) {
