@@ -177,9 +177,9 @@ void take_idle(const Evidence& evidence, const Evidence& facts, Spending* kernel
 
 constexpr double kFewer = 0.97;  // of the definition's products: a way of its own
 
-// What the matrix products take that the kernel computes itself, where a way with fewer of them than
-// the definition's is its own: how long they keep the matrix units busy, at what good kernels take
-// from these. 0: it has no such way, was not counted, or computes no fewer.
+// What the matrix products take that the kernel computes itself, where a way with fewer of them
+// than the definition's is its own: how long they keep the matrix units busy, at what good kernels
+// take from these. 0: it has no such way, was not counted, or computes no fewer.
 double own_products_us(const Evidence& facts, const Roofline& roofline, double us) {
   const auto busy = facts.get("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed");
   if (!roofline.less_work || !busy) return 0;
