@@ -45,13 +45,12 @@ void CudaSampling::settle() {
 
 SampleAnswers CudaSampling::collect(const Task& task, const std::vector<CudaCase>& cases,
                                     const CudaCase& state, const Binary& binary,
-                                    const LaunchPlan& plan, double timeout_s,
-                                    const std::function<void()>& release) {
+                                    const LaunchPlan& plan, double timeout_s) {
   start_ahead(task, cases);
   settle();
   if (link_) {
     move_to(*link_, task, cases, binary.place);
-    return ask(state, binary, plan, timeout_s, release);
+    return ask(state, binary, plan, timeout_s);
   }
   SampleAnswers answers;
   answers.missing.push_back(
@@ -63,7 +62,7 @@ SampleAnswers CudaSampling::collect(const Task& task, const std::vector<CudaCase
 }
 
 SampleAnswers CudaSampling::ask(const CudaCase& state, const Binary& binary, const LaunchPlan& plan,
-                                double timeout_s, const std::function<void()>& release) {
+                                double timeout_s) {
   SampleAnswers answers;
   const auto give_up = [&](const Answer& answer) {
     answers.missing.push_back(why_not(answer));
@@ -76,13 +75,9 @@ SampleAnswers CudaSampling::ask(const CudaCase& state, const Binary& binary, con
   if (!std::holds_alternative<Reply>(loaded)) return give_up(loaded);
   const Json command = {
       {"do", "sample"}, {"case", state.c->name}, {"subject", "candidate"}, {"set", 0}};
-  if (exclusive_) release();
   Answer sampled = link_->ask(command, timeout_s);
-  if (refused_as(sampled, RefusalKind::kBusy) && !exclusive_) {
-    exclusive_ = true;
-    release();
-    sampled = link_->ask(command, timeout_s);
-  }
+  // The process that had the hardware before may be slow to release it.
+  if (refused_as(sampled, RefusalKind::kBusy)) sampled = link_->ask(command, timeout_s);
   const auto* reply = std::get_if<Reply>(&sampled);
   if (reply == nullptr) return give_up(sampled);
   auto read = sample_answers_from_json(dump_json(JsonReader(reply->json).object("answers")));

@@ -4,7 +4,6 @@
 // listed in the answers' `missing`.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,18 +25,16 @@ class CudaSampling {
   void settle();
 
   // Samples of one call on set 0, whose outputs and workspace are overwritten. Blocks; kills the
-  // process after `timeout_s`. `release` frees the hardware if a process of ours holds it.
+  // process after `timeout_s`. No process may hold the GPU's counters meanwhile.
   SampleAnswers collect(const Task& task, const std::vector<CudaCase>& cases, const CudaCase& state,
-                        const Binary& binary, const LaunchPlan& plan, double timeout_s,
-                        const std::function<void()>& release);
+                        const Binary& binary, const LaunchPlan& plan, double timeout_s);
 
  private:
   SampleAnswers ask(const CudaCase& state, const Binary& binary, const LaunchPlan& plan,
-                    double timeout_s, const std::function<void()>& release);
+                    double timeout_s);
 
   std::string gpu_;
   std::optional<CudaLink> link_;
-  bool exclusive_ = false;               // counters and samples at once were refused
   std::optional<Missing> out_of_reach_;  // why there are no samples here
   std::optional<Missing> failed_;        // why the process could not be used last time
 };

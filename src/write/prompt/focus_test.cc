@@ -82,6 +82,13 @@ TEST(Focus, OtherSettingsOfASourceAnswerNothing) {
   request.history = {request.parent, std::make_shared<const Known>(tuned)};
   EXPECT_EQ(to_answer(request).size(), 2u);
   EXPECT_EQ(brought_text(request), "");
+  // What an answer is worth, its best setting says.
+  request.history = {request.parent, attempt(2, 1, 100, "scalar-loads")};
+  Known faster = *attempt(3, 2, 70);
+  faster.candidate.source = request.history[1]->candidate.source;
+  request.history.push_back(std::make_shared<const Known>(faster));
+  EXPECT_EQ(to_answer(request).size(), 2u);
+  EXPECT_NE(brought_text(request).find("brought 1.43x"), std::string::npos);
 }
 
 TEST(Focus, ARequestNamesTheCauseInOneSentence) {
