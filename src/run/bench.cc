@@ -128,6 +128,18 @@ double Bench::fastest_source_us() const {
   return least;
 }
 
+// Whether it is a setting of a source of which another was judged in full, and may be given up once
+// it is seen to be slower than the best. Not where energy counts, of which a slower one may need
+// less, nor where the best keeps the contract in part: then nothing that is not probed may pass it.
+bool Bench::is_variant(const Candidate& candidate, const Known& best) const {
+  if (parts_.settings->objective.wants_energy()) return false;
+  if (is_partial(*best.evaluation.correct(), ledger_.borne())) return false;
+  const SameSource same(candidate);
+  return std::ranges::any_of(ledger_.history(), [&](const KnownPtr& each) {
+    return each->evaluation.correct() != nullptr && same(*each);
+  });
+}
+
 Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
   if (built.error) {
     Measured measured;
@@ -152,6 +164,7 @@ Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
   if (const KnownPtr best = ledger_.best()) {
     KP_ASSIGN(const KnownPtr incumbent, whole(best->id));
     order.incumbent = incumbent->candidate;
+    order.variant = is_variant(known.candidate, *best);
     // Only kernels that others will be derived from are worth counters: the best one and, where
     // PyTorch leads, the best one with a source to change.
     const double source_us = fastest_source_us();

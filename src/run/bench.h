@@ -110,6 +110,7 @@ class Bench {
   Result<void> check(Evidence* evidence);
   Result<Measured> measured_before(std::int64_t twin, const Built& built);
   double fastest_source_us() const;
+  bool is_variant(const Candidate& candidate, const Known& best) const;
   Result<std::optional<ToolStep>> step_of(const Known& known);
   Result<std::optional<Fact>> fact(const Known& known);
   std::string learn(const ToolStep& step);

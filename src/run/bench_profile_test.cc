@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parents that no counters were collected for are profiled once a writer is to work on them.
+// What is profiled, and when: parents that no counters were collected for, once a writer is to work
+// on them; and what may be given up after a short look.
 #include <gtest/gtest.h>
 
 #include "base/files.h"
@@ -61,6 +62,26 @@ class BenchProfile : public ::testing::Test {
     return ids->front();
   }
 
+  static FakeSettings smooth() {
+    FakeSettings fake;
+    fake.landscape = testing::smooth_landscape;
+    return fake;
+  }
+
+  // Whether it may be given up after a short look.
+  bool variant(const std::string& v, const std::string& more = "") {
+    Known known;
+    known.id = 1000;
+    known.candidate.source = task_.kernel_cu + more;
+    known.candidate.language = Language::kCuda;
+    known.candidate.knobs = {{"V", v}};
+    const auto begun = bench_->begin(known, Built{known.candidate.content_hash(), v + more, {}, 0});
+    bench_->forget(known.id);
+    const Order* order = begun ? std::get_if<Order>(&*begun) : nullptr;
+    EXPECT_NE(order, nullptr);
+    return order != nullptr && order->variant;
+  }
+
   bool counted(std::int64_t id) {
     const auto stored = store_->candidate(id, true);
     EXPECT_TRUE(stored) << stored.error().text();
@@ -106,6 +127,31 @@ TEST_F(BenchProfile, WhoeverIsAboutAsFastIsProfiledWhereQuestionsAreAskedElsewhe
   EXPECT_TRUE(counted(put("8")));
   EXPECT_TRUE(counted(put("4"))) << "nearly as fast as the best";
   EXPECT_FALSE(counted(put("1")));
+}
+
+TEST_F(BenchProfile, OnlyASettingOfASourceThatWasJudgedMayBeGivenUpBriefly) {
+  open(smooth());
+  EXPECT_FALSE(variant("8")) << "nothing was judged";
+  put("4");
+  EXPECT_TRUE(variant("8"));
+  EXPECT_FALSE(variant("8", "\n// another source"));
+}
+
+TEST_F(BenchProfile, NoSettingIsGivenUpBrieflyWhereSlowerMayBeBetter) {
+  open(smooth());
+  put("4");
+  settings_.objective = kLeastEnergy;
+  EXPECT_FALSE(variant("8")) << "it may need less energy";
+}
+
+TEST_F(BenchProfile, NoSettingIsGivenUpBrieflyWhereTheBestKeepsTheContractInPart) {
+  FakeSettings fake;
+  fake.landscape = [](const KnobValues& knobs) { return knob(knobs, "V") == 1 ? -1.0 : 100.0; };
+  fake.labels = {"given-distribution-only"};
+  open(fake);
+  put("1");  // the start, wrong: no label is the task's own
+  put("4");
+  EXPECT_FALSE(variant("8")) << "without probes it would have no label, and pass the best";
 }
 
 TEST_F(BenchProfile, AMachineWithoutCountersIsAskedOnce) {

@@ -42,6 +42,9 @@ struct Binary {
 struct Subject {
   std::string hash;  // Candidate::content_hash
   std::vector<Binary> binaries;
+  // Another setting of a source that was judged in full: one that is no faster than its incumbent
+  // may be given up after a short look (Evaluator::evaluate).
+  bool variant = false;
 };
 
 // A task's compiled references; empty for a task that a PyTorch module defines.

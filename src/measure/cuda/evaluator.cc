@@ -64,6 +64,7 @@ class CudaEvaluator : public Evaluator {
   ~CudaEvaluator() override {
     const auto ending = std::async(
         std::launch::async, [module = std::move(settings_.module)]() mutable { module.reset(); });
+    take_kept("", Queues::kOne);
     crew_.dismiss();
     crew_.retire(std::move(judge_));
     if (shop_.capture) crew_.retire(std::move(*shop_.capture));
@@ -125,6 +126,7 @@ class CudaEvaluator : public Evaluator {
   std::optional<CudaLink> capture_for(const Subject& subject);
   Result<void> give_up_plan(const Subject& subject, const std::string& reason);
   Queues queues_for(const Subject& subject, const Subject* beside) const;
+  std::optional<CudaWorker> take_kept(const std::string& hash, Queues queues);
   // Forgets modified inputs, which are then redrawn before their next use.
   Result<void> sweep() {
     for (CudaCase& state : cases_) KP_TRY(forget_broken_sets(judge_, state));
@@ -142,6 +144,14 @@ class CudaEvaluator : public Evaluator {
   CudaCrew crew_{task_, settings_, cases_};
   ModuleForms forms_{task_, settings_, cases_};
   CudaCalls calls_{shop_, crew_, forms_};
+  // Of an incumbent, whose code alone ran in it: the next variant may be compared with the same
+  // one, and contexts are what the driver creates most slowly (results/contexts.md).
+  struct Kept {
+    std::string hash;
+    Queues queues;
+    CudaWorker worker;
+  };
+  std::optional<Kept> kept_;
   bool prepared_ = false;
   std::string uuid_;
   std::uint64_t round_ = 0;
@@ -225,8 +235,19 @@ Result<void> CudaEvaluator::open_stages(int stage) {
   return {};
 }
 
-// One trial in fresh workers, of which candidate and incumbent have one each. REQUIRES: the lease
-// is held.
+// The process of the incumbent `hash`, if it is the one that was kept. Any other one ends.
+std::optional<CudaWorker> CudaEvaluator::take_kept(const std::string& hash, Queues queues) {
+  std::optional<Kept> kept = std::exchange(kept_, std::nullopt);
+  if (!kept) return std::nullopt;
+  if (kept->hash == hash && kept->queues == queues && kept->worker.link.running()) {
+    return std::move(kept->worker);
+  }
+  crew_.retire(std::move(kept->worker.link));
+  return std::nullopt;
+}
+
+// One trial in workers of which candidate and incumbent have one each: the candidate's is fresh,
+// and so is the incumbent's unless both are settings of one source. REQUIRES: the lease is held.
 Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* incumbent,
                                        const CudaTimingPlan& plan, double* ready_s) {
   const bool modules[] = {is_module(subject), incumbent != nullptr && is_module(*incumbent)};
@@ -241,13 +262,17 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
   }
   const int natives = (modules[0] ? 0 : 1) + (incumbent != nullptr && !modules[1] ? 1 : 0);
   const Queues queues = queues_for(subject, incumbent);
+  const bool keeps = subject.variant && natives == 2 && !settings_.redraw;
+  std::optional<CudaWorker> kept = take_kept(keeps ? incumbent->hash : "", queues);
   crew_.wait_for_leaving();  // no process starts or exits during timing
   crew_.settle();
   std::vector<CudaWorker> workers;
-  if (natives > 0) {
-    crew_.expect_native(natives);
-    KP_ASSIGN(workers, crew_.take_native(natives, queues));
+  const int fresh = natives - (kept ? 1 : 0);
+  if (fresh > 0) {
+    crew_.expect_native(fresh);
+    KP_ASSIGN(workers, crew_.take_native(fresh, queues));
   }
+  if (kept) workers.push_back(std::move(*kept));
   const int stages = (modules[0] ? 1 : 0) + (modules[1] ? 1 : 0);
   for (int stage = 0; stage < stages; ++stage) KP_TRY(open_stages(stage));
   for (int stage = 0; stage < stages; ++stage) {
@@ -277,8 +302,12 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
   shop_.more = [this, queues](int count) { return crew_.take_native(count, queues); };
   CudaWorker* other = incumbent != nullptr ? &workers[1] : nullptr;
   Result<Outcome> outcome = CudaTrial(shop_, workers[0], other, plan).run(subject, incumbent);
+  if (keeps && outcome && compared(*outcome)) {
+    kept_ = {incumbent->hash, queues, std::move(workers.back())};
+    workers.pop_back();
+  }
   for (CudaWorker& worker : workers) crew_.retire(std::move(worker.link));
-  crew_.expect_native(std::max(natives, 1));
+  crew_.expect_native(std::max(kept_ ? 1 : natives, 1));
   return outcome;
 }
 

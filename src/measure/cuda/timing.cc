@@ -30,6 +30,15 @@ constexpr double kMostFilling = 4;
 constexpr double kMoreSeconds = 0.3;
 constexpr double kLeastLimit = 2, kLimitFactor = 20;  // of a call, over a usual one
 constexpr int kOftenLooked = 8;  // passes: half of them are looked at, then one in 16
+// Of a short look: pairs until it may end and at most, the chance that it may take for an end too
+// early, and a ratio below which two pairs are enough.
+constexpr int kFirstBrief = 4, kMostBrief = 16;
+constexpr double kBriefAlpha = 0.5, kFarBehind = 0.9;
+
+SequentialSettings settings_of(const CudaTimingPlan& plan) {
+  if (plan.brief) return {kBriefAlpha, plan.min_effect, kFirstBrief, 1.5, kMostBrief};
+  return {plan.alpha, plan.min_effect, 12, 1.5, plan.max_pairs};
+}
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;
 
@@ -89,6 +98,7 @@ class Timer {
       if (pass != 0) {
         for (const double ratio : couple_ratios(first_steps, first_us, steps, us)) {
           if (!sequential_.done()) sequential_.add(ratio);
+          if (plan_.brief) ratios_.push_back(ratio);
           ++pairs_;
         }
       }
@@ -356,9 +366,12 @@ class Timer {
     if (!incumbent_fault_.empty() || busy_) return true;
     if (pairs_ == 0) return false;
     if (out_of_budget()) return true;
+    if (plan_.brief) return sequential_.done() || far_behind();
     return static_cast<int>(candidate_us_.size()) >= plan_.min_samples &&
            (sequential_.done() || pairs_ >= plan_.max_pairs);
   }
+
+  bool far_behind() const { return pairs_ >= 2 && std::ranges::max(ratios_) < kFarBehind; }
 
   CudaTimed result() const {
     CudaTimed timed;
@@ -381,6 +394,8 @@ class Timer {
       timed.note =
           "it was not compared: the GPU was busy with another process's work when one of the two "
           "was to be timed";
+    } else if (plan_.brief && !ratios_.empty()) {
+      timed.ratio = median_interval(ratios_);
     } else if (sequential_.pairs() > 0) {
       timed.ratio = sequential_.interval();
     }
@@ -403,7 +418,8 @@ class Timer {
   bool no_probes_ = false;        // none can be prepared
   bool candidate_first_ = false;  // in the current couple of passes
   double filled_s_ = 0;
-  SequentialRatio sequential_{{plan_.alpha, plan_.min_effect, 12, 1.5, plan_.max_pairs}};
+  SequentialRatio sequential_{settings_of(plan_)};
+  std::vector<double> ratios_;  // of a short look
   int pairs_ = 0;
   bool warm_up_ = true;
   int at_most_ = 64;

@@ -21,6 +21,7 @@ constexpr double kBuildTimeout = 180;  // a PyTorch candidate may compile extens
 // What all calls of an evaluation may take together: as long as two calls at most, and for each
 // case as many calls like its first as checks, times and probes need.
 constexpr double kAllowedLimits = 2, kAllowedCalls = 100;
+constexpr double kWorthDeciding = 1.01;  // a variant's ratio
 constexpr const char* kUncaptured =
     ". This was outside of a stream capture: let launch do the same in a capture and without one";
 constexpr const char* kReordered =
@@ -310,6 +311,8 @@ CudaTrial::Verdict CudaTrial::decide(CudaCase& state, const Binary& incumbent, C
   if (decided || timed->timing.median_us >= kBriefUs || !shop_.more) {
     return std::optional<Outcome>();
   }
+  // Among settings of a source another would win as much.
+  if (subject_->variant && timed->ratio->mid < kWorthDeciding) return std::optional<Outcome>();
   auto both = shop_.more(2);
   if (!both) {
     correct_.notes.push_back("no further processes for a closer comparison: " +
@@ -340,6 +343,37 @@ CudaTrial::Verdict CudaTrial::decide(CudaCase& state, const Binary& incumbent, C
   return verdict;
 }
 
+// Where more than one case is timed, a variant that loses in one may win in all.
+bool CudaTrial::may_be_brief(const CudaCase& state, const CudaWorker* incumbent) const {
+  if (!subject_->variant || incumbent == nullptr || worker_.module || incumbent->module)
+    return false;
+  return std::ranges::all_of(
+      shop_.cases, [&](const CudaCase& each) { return &each == &state || !each.c->timed; });
+}
+
+// The sets hold what the checks left in them, and there are no probes: all that this could hide
+// makes a kernel look faster, and what looks faster is then timed in full.
+CudaTrial::Verdict CudaTrial::look_briefly(CudaCase& state, CudaWorker& incumbent) {
+  CudaTimingPlan plan = timing_;
+  plan.brief = true;
+  plan.fresh = false;
+  plan.look = nullptr;
+  KP_ASSIGN(auto looked, time_cuda_case(shop_.judge, shop_.reference, worker_, &incumbent, state,
+                                        plan, &correct_.max_error));
+  if (auto* outcome = std::get_if<Outcome>(&looked)) return std::optional<Outcome>(*outcome);
+  CudaTimed& timed = std::get<CudaTimed>(looked);
+  if (!timed.ratio || timed.ratio->mid > 1 + timing_.min_effect) return std::optional<Outcome>();
+  KP_ASSIGN(const bool changed, forget_broken_sets(shop_.judge, state));
+  if (changed) return std::optional<Outcome>(changed_inputs());
+  given_up_ = true;
+  correct_.notes.push_back("after " + std::to_string(timed.timing.samples) +
+                           " calls it is no faster than what it was compared with: neither timed "
+                           "further nor probed");
+  ratios_.push_back(widened(*timed.ratio, process_spread(timed.timing.median_us)));
+  correct_.timings.push_back(std::move(timed.timing));
+  return std::optional<Outcome>();
+}
+
 CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent) {
   CudaWorker* against = nullptr;
   if (incumbent != nullptr && state.plan.rotation < 2) {
@@ -362,6 +396,11 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
   timing_.look = [this](const CudaCase& which, int set) {
     return note_norms(which, DrawKind::kGiven, set);
   };
+  if (may_be_brief(state, against)) {
+    const Lap lap(&time_s_);
+    Verdict looked = look_briefly(state, *against);
+    if (!looked || *looked || given_up_) return looked;
+  }
   CudaTimed timed;
   {
     const Lap lap(&time_s_);
@@ -421,7 +460,7 @@ Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent)
     KP_ASSIGN(auto verdict, run_case(i, subject, incumbent));
     if (verdict) return explained(std::move(*verdict));
   }
-  if (shop_.settings.probes && shop_.settings.policy == Policy::kContract) {
+  if (shop_.settings.probes && shop_.settings.policy == Policy::kContract && !given_up_) {
     const Lap lap(&probe_s_);
     KP_ASSIGN(auto verdict, probe_cases());
     if (verdict) return std::move(*verdict);

@@ -100,6 +100,8 @@ class CudaTrial {
   Result<std::variant<CudaTimed, Outcome>> time_with_probes(CudaWorker& worker,
                                                             CudaWorker* incumbent, CudaCase& state);
   Verdict time_first(CudaCase& state, CudaWorker* incumbent, CudaTimed* timed);
+  bool may_be_brief(const CudaCase& state, const CudaWorker* incumbent) const;
+  Verdict look_briefly(CudaCase& state, CudaWorker& incumbent);
   bool failed_on_a_probe();
   Verdict renew_worker(CudaCase& state);
   Result<ChosenProbes*> chosen(CudaCase& state);
@@ -162,6 +164,7 @@ class CudaTrial {
   std::map<const CudaCase*, ChosenProbes> chosen_;
   std::optional<ProbeFailure> blamed_;  // the latest timing ended, perhaps on this probe
   bool crashed_ = false;                // by a probe: its worker runs nothing further
+  bool given_up_ = false;               // a variant that is no faster, after a short look
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };
 

@@ -25,6 +25,47 @@ TEST_F(WholeEvaluator, TimesHonestKernels) {
   EXPECT_NEAR(against.correct()->versus->ratio, 2, 0.01);
 }
 
+// Another setting of a judged source: a short look is enough for one that is no faster, and for
+// nothing else.
+TEST_F(WholeEvaluator, ASlowerVariantIsLookedAtBriefly) {
+  settings_.probes = true;
+  const auto variant = [&](const std::string& name) {
+    Subject made = subject(name);
+    made.variant = true;
+    return made;
+  };
+  const Subject honest = subject("honest"), slow = subject("twice_as_slow");
+  const auto given_up = [](const Evaluation& e) {
+    return e.correct() != nullptr && std::ranges::any_of(e.correct()->notes, [](const auto& note) {
+             return note.find("no faster than what it was compared with") != std::string::npos;
+           });
+  };
+  for (int again = 0; again < 3; ++again) {  // the incumbent's process is the same one
+    const Evaluation slower = evaluate(variant("twice_as_slow"), &honest);
+    ASSERT_TRUE(slower.correct() && slower.correct()->versus) << said(slower);
+    EXPECT_TRUE(given_up(slower));
+    EXPECT_NEAR(slower.correct()->versus->ratio, 0.5, 0.01);
+    EXPECT_LT(slower.correct()->versus->high, 1);
+    EXPECT_NEAR(slower.correct()->timings.at(0).median_us, 2 * kHonestUs, 0.2);
+    EXPECT_LT(slower.correct()->timings[0].samples, 10);
+    EXPECT_TRUE(slower.correct()->labels.empty());
+  }
+  const Evaluation equal = evaluate(variant("honest"), &honest);
+  EXPECT_TRUE(given_up(equal)) << said(equal);
+  EXPECT_TRUE(std::holds_alternative<WrongResult>(evaluate(variant("wrong"), &honest).outcome));
+  // Faster, or seemingly so: judged as any other.
+  const Evaluation faster = evaluate(variant("honest"), &slow);
+  ASSERT_TRUE(faster.correct() && faster.correct()->versus) << said(faster);
+  EXPECT_FALSE(given_up(faster));
+  EXPECT_NEAR(faster.correct()->versus->ratio, 2, 0.01);
+  EXPECT_GE(faster.correct()->timings[0].samples, 10);
+  const Evaluation cheat = evaluate(variant("memo"), &slow);
+  EXPECT_FALSE(given_up(cheat)) << said(cheat);
+  const Evaluation partly = evaluate(variant("skips_when_small"), &slow);
+  ASSERT_TRUE(partly.correct() != nullptr) << said(partly);
+  EXPECT_FALSE(partly.correct()->labels.empty());
+}
+
 // As evidence is about that case.
 TEST_F(WholeEvaluator, TheDriversFactsAreOfTheLongestTimedCase) {
   Case other = task_.cases[0];

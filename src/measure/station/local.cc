@@ -37,6 +37,11 @@ bool worth_counters(const Order& order, const Correct& correct) {
   return !versus || versus->low > 1 || versus->ratio > *order.counters_above;
 }
 
+// Nobody looks for the costly places of a slower setting.
+bool worth_samples(const Order& order, const Correct& correct) {
+  return !order.variant || !correct.versus || correct.versus->high >= 1;
+}
+
 class LocalStation : public Station {
  public:
   LocalStation(const Task& task, const StationSettings& settings, Target target,
@@ -125,7 +130,8 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
     measured.evaluation->compile_ms = kernel.compile_ms;
     return measured;
   }
-  const Subject& subject = std::get<Subject>(*kernel.built);
+  Subject& subject = std::get<Subject>(*kernel.built);
+  subject.variant = order.variant;
   if (order.inspect) {
     measured.evidence = inspect(task_, settings_.target, target_, subject);
     measured.phases_ms["evidence"] = watch.lap();
@@ -162,8 +168,8 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
   if (disassembling.valid()) disassembling.wait();
   const CounterSet counters =
       worth_counters(order, *correct) ? settings_.counters : CounterSet::kOff;
-  measured.evidence =
-      observe(task_, settings_.target, &target_, subject, *measured.evaluation, counters);
+  measured.evidence = observe(task_, settings_.target, &target_, subject, *measured.evaluation,
+                              counters, worth_samples(order, *correct));
   measured.phases_ms["evidence"] = watch.lap();
   return measured;
 }

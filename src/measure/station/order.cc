@@ -24,6 +24,7 @@ bool read_member(const JsonReader& r, const char* name, Read read, std::optional
 std::string order_to_json(const Order& order) {
   Json json = {{"candidate", member(candidate_to_json(order.candidate))},
                {"confirm", order.confirm},
+               {"variant", order.variant},
                {"observe", order.observe},
                {"inspect", order.inspect}};
   if (order.incumbent) json["incumbent"] = member(candidate_to_json(*order.incumbent));
@@ -47,6 +48,7 @@ std::optional<Order> order_from_json(const std::string& json) {
   if (!whole || !candidate) return std::nullopt;
   order.candidate = std::move(*candidate);
   order.confirm = r.flag("confirm");
+  order.variant = r.flag("variant");
   if (order.confirm && !order.incumbent) return std::nullopt;
   if (r.member("energy") != nullptr) {
     const JsonReader energy(r.object("energy"));

@@ -33,6 +33,7 @@ struct Order {
   // Timed in alternation with the candidate; one with the same content counts as none.
   std::optional<Candidate> incumbent = {};
   bool confirm = false;  // in fresh processes, with more samples. REQUIRES: an incumbent
+  bool variant = false;  // Subject::variant
   // After a correct verdict, if the run's objective needs energy.
   std::optional<EnergyPlan> energy = {};
   bool observe = true;  // collect evidence about a correct candidate

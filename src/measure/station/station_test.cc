@@ -57,6 +57,7 @@ struct Opened {
 TEST(Station, AnOrderSurvivesTheWire) {
   Order order = order_of("4", "2");
   order.confirm = true;
+  order.variant = true;
   order.energy = EnergyPlan{5, 1.0};
   order.observe = false;
   order.counters_above.reset();
@@ -69,6 +70,7 @@ TEST(Station, AnOrderSurvivesTheWire) {
   ASSERT_TRUE(back->incumbent && back->energy);
   EXPECT_EQ(back->energy->windows, 5);
   EXPECT_FALSE(back->counters_above);
+  EXPECT_TRUE(back->variant);
   EXPECT_FALSE(order_from_json("{}")) << "no candidate";
   EXPECT_FALSE(order_from_json("{\"candidate\": 3}"));
   EXPECT_FALSE(order_from_json("not JSON"));

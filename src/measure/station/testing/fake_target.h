@@ -28,6 +28,7 @@ struct FakeSettings {
   // Who killed the process of this evaluation from outside; nullopt: nobody.
   std::function<std::optional<Crashed::By>()> killed;
   std::function<double()> confirm_factor;  // scales the winner's time when it is confirmed
+  std::vector<std::string> labels;         // of every correct candidate
   std::function<std::vector<std::string>()> confirm_labels;  // of the winner when it is confirmed
   std::string machine = "fake machine";
   double copy_bytes_per_s = 1e10;              // the measured ceiling
@@ -112,6 +113,7 @@ class FakeEvaluator : public Evaluator {
       correct.versus = Correct::Versus{incumbent->hash, ratio, ratio * 0.999, ratio * 1.001};
     }
     correct.observed = settings_.observed;
+    correct.labels = settings_.labels;
     evaluation.outcome = correct;
     return evaluation;
   }
