@@ -364,7 +364,7 @@ def parents(options):
         print(f"{os.path.basename(folder)}: {wrong or 'profiled'}", flush=True)
 
     side_by_side(options, judge_first, folders(options), options.jobs)
-    side_by_side(options, profile, folders(options), 1)  # counters and samples want a GPU for themselves
+    side_by_side(options, profile, folders(options), 2)  # they take turns for the counters
 
 
 def answered(path):
