@@ -159,7 +159,7 @@ def folders(options):
 
 def ask(options):
     """A folder for each writer: the request's files, without anything of the run."""
-    arms = ("first",) if options.stage == "first" else ARMS
+    arms = ("first",) if options.stage == "first" else options.arms.split(",")
     for folder in folders(options):
         run = os.path.join(folder, options.stage)
         if not os.path.exists(os.path.join(run, "store.db")):
@@ -336,35 +336,40 @@ def share(verdict):
     return (verdict.get("diagnosis") or {}).get("fraction_of_ceiling") or 0
 
 
+def standing(run):
+    """(outcome, microseconds, share of the ceiling, what went wrong) of the kernel that a run starts from."""
+    with sqlite3.connect(f"file:{run}/store.db?mode=ro", uri=True) as store:
+        row = store.execute("select e.json, d.json from evaluations e left join diagnosis d using (candidate) "
+                            "order by e.position limit 1").fetchone()
+    if row is None:
+        return "no verdict", 0, 0, ""
+    outcome, diagnosis = json.loads(row[0])["outcome"], json.loads(row[1] or "{}")
+    times = [each["median_us"] for each in outcome.get("timings", [])]
+    return (outcome["kind"], max(times, default=0), diagnosis.get("fraction_of_ceiling") or 0,
+            str(outcome.get("reason") or outcome.get("log") or "")[:200])
+
+
 def parents(options):
-    def judge_first(folder, gpu):
-        name = os.path.basename(folder)
-        kernels = replies(options, name, "first")
-        if not kernels or os.path.exists(os.path.join(folder, "first.json")):
+    """The run of each parent: begun from each first kernel in turn, kept where that is one."""
+    def one(folder, gpu):
+        run = os.path.join(folder, "step")
+        if os.path.exists(os.path.join(folder, "first.json")):
             return
-        judged = verdicts(options, folder, kernels, *gpu)
-        chosen = None
-        for kernel, verdict in zip(kernels, judged):
-            verdict = verdict or {"outcome": "no verdict"}
-            print(f"{name} {os.path.basename(kernel)}: {verdict['outcome']}, {verdict.get('time_us', 0):.1f} us, "
-                  f"{100 * share(verdict):.0f} % {verdict.get('reason', '')[:200]!r}", flush=True)
-            if (chosen is None and verdict["outcome"] == "correct"
-                    and PARENT_SHARES[0] <= share(verdict) <= PARENT_SHARES[1]):
-                chosen = kernel
-        if chosen:
-            shutil.copy(chosen, os.path.join(folder, "parent.cu"))
-        with open(os.path.join(folder, "first.json"), "w", encoding="utf-8") as file:
-            json.dump({"kernels": [os.path.basename(k) for k in kernels], "verdicts": judged}, file)
+        seen = []
+        for kernel in replies(options, os.path.basename(folder), "first"):
+            wrong = start_run(options, os.path.join(folder, "task.py"), run, "--start", kernel, *gpu, *options.extra)
+            found = standing(run) if os.path.exists(os.path.join(run, "store.db")) else ("no verdict", 0, 0, wrong)
+            seen.append([os.path.basename(kernel), *found])
+            print(f"{os.path.basename(folder)} {seen[-1]}", flush=True)
+            if found[0] == "correct" and PARENT_SHARES[0] <= found[2] <= PARENT_SHARES[1]:
+                shutil.copy(kernel, os.path.join(folder, "parent.cu"))
+                break
+            shutil.rmtree(run, ignore_errors=True)
+        if seen and seen[-1][1] != "no verdict":
+            with open(os.path.join(folder, "first.json"), "w", encoding="utf-8") as file:
+                json.dump(seen, file)
 
-    def profile(folder, gpu):
-        parent, run = os.path.join(folder, "parent.cu"), os.path.join(folder, "step")
-        if not os.path.exists(parent) or os.path.exists(os.path.join(run, "report.html")):
-            return
-        wrong = start_run(options, os.path.join(folder, "task.py"), run, "--start", parent, *gpu, *options.extra)
-        print(f"{os.path.basename(folder)}: {wrong or 'profiled'}", flush=True)
-
-    side_by_side(options, judge_first, folders(options), options.jobs)
-    side_by_side(options, profile, folders(options), 2)  # they take turns for the counters
+    side_by_side(options, one, folders(options), 2)  # they take turns
 
 
 def answered(path):
@@ -518,6 +523,7 @@ def main():
             verb.add_argument("--seed", type=int, default=1)
         if name == "ask":
             verb.add_argument("stage", choices=("first", "step"))
+            verb.add_argument("--arms", default=",".join(ARMS), help="of a step")
         if name in ("again", "promised"):
             verb.add_argument("arm")
         if name in ("recall", "promised"):

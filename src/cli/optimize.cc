@@ -80,7 +80,8 @@ constexpr OptionSpec kOptimizeOptions[] = {
     kIncludeOption,
     {"--exchange-wait", "S", "3600", "With --proposer exchange: seconds to wait for a reply."},
     profile_option("full"),
-    {"--profile-each", "", "", "Profile every correct candidate, not only new bests."},
+    {"--profile-each", "", "",
+     "Time and profile every correct candidate in full, not only those that may be the best."},
     {"--no-record", "", "", "Neither read nor update the record of past findings and the memory."},
     {"--no-memory", "", "", "Show writers only the parent, nothing else that was tried."},
     {"--open", "", "",
@@ -116,10 +117,9 @@ TargetKind module_target(const Options& options, const Host& host) {
   return require(choose_target(host, nullptr, name));
 }
 
-// A sweep covers the whole space and profiles every candidate; options override its lack of limits.
+// A sweep covers the whole space; options override its lack of limits.
 // All candidates share one source, so probes would repeat the same results.
 void read_sweep(const Options& options, RunSettings* settings) {
-  settings->profile_each = true;
   settings->probes = false;
   if (!options.has("--evaluations")) settings->max_evaluations = 0;  // 0 = no limit
   if (!options.has("--seconds")) settings->max_seconds = 0;

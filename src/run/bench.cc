@@ -130,9 +130,10 @@ double Bench::fastest_source_us() const {
 
 // Whether it is a setting of a source of which another was judged in full, and may be given up once
 // it is seen to be slower than the best. Not where energy counts, of which a slower one may need
-// less, nor where the best keeps the contract in part: then nothing that is not probed may pass it.
+// less, nor where all are to be profiled, nor where the best keeps the contract in part: then
+// nothing that is not probed may pass it.
 bool Bench::is_variant(const Candidate& candidate, const Known& best) const {
-  if (parts_.settings->objective.wants_energy()) return false;
+  if (parts_.settings->objective.wants_energy() || parts_.settings->profile_each) return false;
   if (is_partial(*best.evaluation.correct(), ledger_.borne())) return false;
   const SameSource same(candidate);
   return std::ranges::any_of(ledger_.history(), [&](const KnownPtr& each) {

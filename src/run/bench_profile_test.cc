@@ -47,9 +47,9 @@ class BenchProfile : public ::testing::Test {
     bench_ = std::make_unique<Bench>(std::move(parts));
   }
 
-  std::int64_t put(const std::string& v) {
+  std::int64_t put(const std::string& v, const std::string& more = "") {
     Candidate candidate;
-    candidate.source = task_.kernel_cu;
+    candidate.source = task_.kernel_cu + more;
     candidate.language = Language::kCuda;
     candidate.knobs = {{"V", v}, {"T", "4"}, {"C", "64"}, {"S", "1"}, {"U", "2"}};
     const auto ids = store_->add({candidate});
@@ -125,8 +125,8 @@ TEST_F(BenchProfile, WhoeverIsAboutAsFastIsProfiledWhereQuestionsAreAskedElsewhe
   fake.counters = true;
   open(fake, true);
   EXPECT_TRUE(counted(put("8")));
-  EXPECT_TRUE(counted(put("4"))) << "nearly as fast as the best";
-  EXPECT_FALSE(counted(put("1")));
+  EXPECT_TRUE(counted(put("4", "\n// another source"))) << "nearly as fast as the best";
+  EXPECT_FALSE(counted(put("1", "\n// a third")));
 }
 
 TEST_F(BenchProfile, OnlyASettingOfASourceThatWasJudgedMayBeGivenUpBriefly) {

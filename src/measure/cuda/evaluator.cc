@@ -64,7 +64,7 @@ class CudaEvaluator : public Evaluator {
   ~CudaEvaluator() override {
     const auto ending = std::async(
         std::launch::async, [module = std::move(settings_.module)]() mutable { module.reset(); });
-    take_kept("", Queues::kOne);
+    take_scouts("", Queues::kOne);
     crew_.dismiss();
     crew_.retire(std::move(judge_));
     if (shop_.capture) crew_.retire(std::move(*shop_.capture));
@@ -126,7 +126,9 @@ class CudaEvaluator : public Evaluator {
   std::optional<CudaLink> capture_for(const Subject& subject);
   Result<void> give_up_plan(const Subject& subject, const std::string& reason);
   Queues queues_for(const Subject& subject, const Subject* beside) const;
-  std::optional<CudaWorker> take_kept(const std::string& hash, Queues queues);
+  Result<std::optional<Correct>> scout(const Subject& subject, const Subject& incumbent,
+                                       const CudaTimingPlan& plan, double* ready_s);
+  std::vector<CudaWorker> take_scouts(const std::string& incumbent, Queues queues);
   // Forgets modified inputs, which are then redrawn before their next use.
   Result<void> sweep() {
     for (CudaCase& state : cases_) KP_TRY(forget_broken_sets(judge_, state));
@@ -144,14 +146,13 @@ class CudaEvaluator : public Evaluator {
   CudaCrew crew_{task_, settings_, cases_};
   ModuleForms forms_{task_, settings_, cases_};
   CudaCalls calls_{shop_, crew_, forms_};
-  // Of an incumbent, whose code alone ran in it: the next variant may be compared with the same
-  // one, and contexts are what the driver creates most slowly (results/contexts.md).
-  struct Kept {
-    std::string hash;
-    Queues queues;
-    CudaWorker worker;
+  // Processes for short looks: one for variants, one for the incumbent that they are compared with.
+  struct Scouts {
+    std::string incumbent;  // its hash
+    Queues queues = Queues::kOne;
+    std::vector<CudaWorker> pair;  // empty: there are none
   };
-  std::optional<Kept> kept_;
+  Scouts scouts_;
   bool prepared_ = false;
   std::string uuid_;
   std::uint64_t round_ = 0;
@@ -235,19 +236,48 @@ Result<void> CudaEvaluator::open_stages(int stage) {
   return {};
 }
 
-// The process of the incumbent `hash`, if it is the one that was kept. Any other one ends.
-std::optional<CudaWorker> CudaEvaluator::take_kept(const std::string& hash, Queues queues) {
-  std::optional<Kept> kept = std::exchange(kept_, std::nullopt);
-  if (!kept) return std::nullopt;
-  if (kept->hash == hash && kept->queues == queues && kept->worker.link.running()) {
-    return std::move(kept->worker);
+// The verdict on a variant that a short look finds no faster than its incumbent; nullopt: judge it
+// in full. Both run in two processes that stay for the next variants, since contexts are what the
+// driver creates most slowly (results/contexts.md). REQUIRES: the lease is held.
+Result<std::optional<Correct>> CudaEvaluator::scout(const Subject& subject,
+                                                    const Subject& incumbent,
+                                                    const CudaTimingPlan& plan, double* ready_s) {
+  const Queues queues = queues_for(subject, &incumbent);
+  std::vector<CudaWorker> pair = take_scouts(incumbent.hash, queues);
+  crew_.wait_for_leaving();  // no process starts or exits during timing
+  crew_.settle();
+  if (pair.empty()) {
+    crew_.expect_native(2);
+    KP_ASSIGN(pair, crew_.take_native(2, queues));
   }
-  crew_.retire(std::move(kept->worker.link));
-  return std::nullopt;
+  *ready_s = real_clock().now_s();
+  CudaTrial trial(shop_, pair[0], &pair[1], plan);
+  KP_ASSIGN(const auto sight, trial.scout(subject, incumbent));
+  if (sight == CudaTrial::Sight::kFailed) {
+    for (CudaWorker& worker : pair) crew_.retire(std::move(worker.link));
+    crew_.wait_for_leaving();
+    KP_TRY(sweep());
+    return std::optional<Correct>();
+  }
+  scouts_ = {incumbent.hash, queues, std::move(pair)};
+  if (sight == CudaTrial::Sight::kBehind) return std::optional<Correct>(trial.conclude());
+  return std::optional<Correct>();
 }
 
-// One trial in workers of which candidate and incumbent have one each: the candidate's is fresh,
-// and so is the incumbent's unless both are settings of one source. REQUIRES: the lease is held.
+// Those that stayed, where they fit; else they end. Empty: there are none.
+std::vector<CudaWorker> CudaEvaluator::take_scouts(const std::string& incumbent, Queues queues) {
+  Scouts scouts = std::exchange(scouts_, Scouts());
+  const bool alive =
+      std::ranges::all_of(scouts.pair, [](CudaWorker& worker) { return worker.link.running(); });
+  if (alive && scouts.incumbent == incumbent && scouts.queues == queues) {
+    return std::move(scouts.pair);
+  }
+  for (CudaWorker& worker : scouts.pair) crew_.retire(std::move(worker.link));
+  return {};
+}
+
+// One trial in fresh workers, of which candidate and incumbent have one each. REQUIRES: the lease
+// is held.
 Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* incumbent,
                                        const CudaTimingPlan& plan, double* ready_s) {
   const bool modules[] = {is_module(subject), incumbent != nullptr && is_module(*incumbent)};
@@ -262,17 +292,13 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
   }
   const int natives = (modules[0] ? 0 : 1) + (incumbent != nullptr && !modules[1] ? 1 : 0);
   const Queues queues = queues_for(subject, incumbent);
-  const bool keeps = subject.variant && natives == 2 && !settings_.redraw;
-  std::optional<CudaWorker> kept = take_kept(keeps ? incumbent->hash : "", queues);
   crew_.wait_for_leaving();  // no process starts or exits during timing
   crew_.settle();
   std::vector<CudaWorker> workers;
-  const int fresh = natives - (kept ? 1 : 0);
-  if (fresh > 0) {
-    crew_.expect_native(fresh);
-    KP_ASSIGN(workers, crew_.take_native(fresh, queues));
+  if (natives > 0) {
+    crew_.expect_native(natives);
+    KP_ASSIGN(workers, crew_.take_native(natives, queues));
   }
-  if (kept) workers.push_back(std::move(*kept));
   const int stages = (modules[0] ? 1 : 0) + (modules[1] ? 1 : 0);
   for (int stage = 0; stage < stages; ++stage) KP_TRY(open_stages(stage));
   for (int stage = 0; stage < stages; ++stage) {
@@ -302,12 +328,8 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
   shop_.more = [this, queues](int count) { return crew_.take_native(count, queues); };
   CudaWorker* other = incumbent != nullptr ? &workers[1] : nullptr;
   Result<Outcome> outcome = CudaTrial(shop_, workers[0], other, plan).run(subject, incumbent);
-  if (keeps && outcome && compared(*outcome)) {
-    kept_ = {incumbent->hash, queues, std::move(workers.back())};
-    workers.pop_back();
-  }
   for (CudaWorker& worker : workers) crew_.retire(std::move(worker.link));
-  crew_.expect_native(std::max(kept_ ? 1 : natives, 1));
+  crew_.expect_native(std::max(natives, 1));
   return outcome;
 }
 
@@ -351,7 +373,12 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     return before && now ? foreign_processes(*before, *now) : 0;
   };
   double ready = 0;
-  Result<Outcome> outcome = attempt(mine, theirs ? &*theirs : nullptr, plan, &ready);
+  std::optional<Correct> behind;
+  if (!settings_.redraw && may_scout(cases_, mine, theirs ? &*theirs : nullptr)) {
+    KP_ASSIGN(behind, scout(mine, *theirs, plan, &ready));
+  }
+  Result<Outcome> outcome = behind ? Outcome(std::move(*behind))
+                                   : attempt(mine, theirs ? &*theirs : nullptr, plan, &ready);
   if (outcome && theirs && forms_.in_doubt(*incumbent, *theirs) && !compared(*outcome)) {
     // Not the candidate's fault, perhaps.
     KP_TRY(give_up_plan(*incumbent, "as a launch plan it could not be compared"));

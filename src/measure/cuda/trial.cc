@@ -343,37 +343,6 @@ CudaTrial::Verdict CudaTrial::decide(CudaCase& state, const Binary& incumbent, C
   return verdict;
 }
 
-// Where more than one case is timed, a variant that loses in one may win in all.
-bool CudaTrial::may_be_brief(const CudaCase& state, const CudaWorker* incumbent) const {
-  if (!subject_->variant || incumbent == nullptr || worker_.module || incumbent->module)
-    return false;
-  return std::ranges::all_of(
-      shop_.cases, [&](const CudaCase& each) { return &each == &state || !each.c->timed; });
-}
-
-// The sets hold what the checks left in them, and there are no probes: all that this could hide
-// makes a kernel look faster, and what looks faster is then timed in full.
-CudaTrial::Verdict CudaTrial::look_briefly(CudaCase& state, CudaWorker& incumbent) {
-  CudaTimingPlan plan = timing_;
-  plan.brief = true;
-  plan.fresh = false;
-  plan.look = nullptr;
-  KP_ASSIGN(auto looked, time_cuda_case(shop_.judge, shop_.reference, worker_, &incumbent, state,
-                                        plan, &correct_.max_error));
-  if (auto* outcome = std::get_if<Outcome>(&looked)) return std::optional<Outcome>(*outcome);
-  CudaTimed& timed = std::get<CudaTimed>(looked);
-  if (!timed.ratio || timed.ratio->mid > 1 + timing_.min_effect) return std::optional<Outcome>();
-  KP_ASSIGN(const bool changed, forget_broken_sets(shop_.judge, state));
-  if (changed) return std::optional<Outcome>(changed_inputs());
-  given_up_ = true;
-  correct_.notes.push_back("after " + std::to_string(timed.timing.samples) +
-                           " calls it is no faster than what it was compared with: neither timed "
-                           "further nor probed");
-  ratios_.push_back(widened(*timed.ratio, process_spread(timed.timing.median_us)));
-  correct_.timings.push_back(std::move(timed.timing));
-  return std::optional<Outcome>();
-}
-
 CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent) {
   CudaWorker* against = nullptr;
   if (incumbent != nullptr && state.plan.rotation < 2) {
@@ -396,11 +365,6 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
   timing_.look = [this](const CudaCase& which, int set) {
     return note_norms(which, DrawKind::kGiven, set);
   };
-  if (may_be_brief(state, against)) {
-    const Lap lap(&time_s_);
-    Verdict looked = look_briefly(state, *against);
-    if (!looked || *looked || given_up_) return looked;
-  }
   CudaTimed timed;
   {
     const Lap lap(&time_s_);
@@ -442,12 +406,32 @@ CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
   return judge_found();
 }
 
-Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent) {
+void CudaTrial::begin(const Subject& subject, const Subject* incumbent) {
   subject_ = &subject;
   incumbent_ = incumbent;
   allowance_->limit_s = kAllowedLimits * timing_.timeout_s;
   settle_in(worker_, subject);
   if (other_ != nullptr) settle_in(*other_, *incumbent);
+}
+
+// Everything is correct and timed.
+Correct CudaTrial::conclude() {
+  if (!ratios_.empty()) {
+    const Interval all = mean_ratio(ratios_);
+    correct_.versus = Correct::Versus{incumbent_->hash, all.mid, all.low, all.high};
+  }
+  const std::pair<const char*, double> phases[] = {{"evaluate.capture_ms", capture_s_},
+                                                   {"evaluate.check_ms", check_s_},
+                                                   {"evaluate.time_ms", time_s_},
+                                                   {"evaluate.audit_ms", audit_s_},
+                                                   {"evaluate.probe_ms", probe_s_}};
+  for (const auto& [name, seconds] : phases) correct_.observed[name] = seconds * 1e3;
+  correct_.observed.insert(facts_.begin(), facts_.end());
+  return std::move(correct_);
+}
+
+Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent) {
+  begin(subject, incumbent);
   for (CudaWorker* worker : {&worker_, other_}) {
     if (worker == nullptr || !worker->module || !shop_.settings.timing) continue;
     for (const CudaCase& state : shop_.cases) {
@@ -460,23 +444,12 @@ Result<Outcome> CudaTrial::run(const Subject& subject, const Subject* incumbent)
     KP_ASSIGN(auto verdict, run_case(i, subject, incumbent));
     if (verdict) return explained(std::move(*verdict));
   }
-  if (shop_.settings.probes && shop_.settings.policy == Policy::kContract && !given_up_) {
+  if (shop_.settings.probes && shop_.settings.policy == Policy::kContract) {
     const Lap lap(&probe_s_);
     KP_ASSIGN(auto verdict, probe_cases());
     if (verdict) return std::move(*verdict);
   }
-  if (!ratios_.empty()) {
-    const Interval all = mean_ratio(ratios_);
-    correct_.versus = Correct::Versus{incumbent->hash, all.mid, all.low, all.high};
-  }
-  const std::pair<const char*, double> phases[] = {{"evaluate.capture_ms", capture_s_},
-                                                   {"evaluate.check_ms", check_s_},
-                                                   {"evaluate.time_ms", time_s_},
-                                                   {"evaluate.audit_ms", audit_s_},
-                                                   {"evaluate.probe_ms", probe_s_}};
-  for (const auto& [name, seconds] : phases) correct_.observed[name] = seconds * 1e3;
-  correct_.observed.insert(facts_.begin(), facts_.end());
-  return Outcome(std::move(correct_));
+  return Outcome(conclude());
 }
 
 }  // namespace kernelpro

@@ -56,6 +56,11 @@ inline constexpr int kKernelBenchTrials = 5;  // KernelBench's input sets
 // The contents on which a candidate is checked: those of the rotation, or KernelBench's trials.
 std::vector<SetContent> check_contents(const CudaCase& state, Policy policy);
 
+// Whether a short look may be enough: both are native, and one case is timed. Where there are more,
+// a variant that loses in one may win in all.
+bool may_scout(const std::vector<CudaCase>& cases, const Subject& subject,
+               const Subject* incumbent);
+
 class CudaTrial {
  public:
   // `other`: the incumbent's worker, which is alike; null without one. A candidate that shares a
@@ -69,6 +74,15 @@ class CudaTrial {
 
   // `incumbent` may be null.
   Result<Outcome> run(const Subject& subject, const Subject* incumbent);
+
+  // A short look at a variant (Subject::variant): checks as ever, then a few pairs of calls on sets
+  // that the checks have shown to it, without probes. All that this could hide makes a kernel look
+  // faster, and what looks faster, or wrong, must be judged in full, in processes of its own. So
+  // the worker may have run other variants. REQUIRES: `may_scout`.
+  enum class Sight { kBehind, kPerhapsAhead, kFailed };
+  Result<Sight> scout(const Subject& subject, const Subject& incumbent);
+  // The verdict after kBehind, once.
+  Correct conclude();
 
  private:
   // A step's result: nothing, or the fault of the candidate.
@@ -84,6 +98,8 @@ class CudaTrial {
     std::map<std::size_t, bool> timed;  // those that lay among timed calls: whether all were right
   };
 
+  void begin(const Subject& subject, const Subject* incumbent);
+  Result<Sight> look_briefly(CudaCase& state);
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent);
   Verdict load(CudaWorker& worker, const char* name, const CudaCase& state, const Binary& binary,
                std::map<std::string, double>* facts);
@@ -100,8 +116,6 @@ class CudaTrial {
   Result<std::variant<CudaTimed, Outcome>> time_with_probes(CudaWorker& worker,
                                                             CudaWorker* incumbent, CudaCase& state);
   Verdict time_first(CudaCase& state, CudaWorker* incumbent, CudaTimed* timed);
-  bool may_be_brief(const CudaCase& state, const CudaWorker* incumbent) const;
-  Verdict look_briefly(CudaCase& state, CudaWorker& incumbent);
   bool failed_on_a_probe();
   Verdict renew_worker(CudaCase& state);
   Result<ChosenProbes*> chosen(CudaCase& state);
@@ -164,7 +178,6 @@ class CudaTrial {
   std::map<const CudaCase*, ChosenProbes> chosen_;
   std::optional<ProbeFailure> blamed_;  // the latest timing ended, perhaps on this probe
   bool crashed_ = false;                // by a probe: its worker runs nothing further
-  bool given_up_ = false;               // a variant that is no faster, after a short look
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };
 

@@ -37,9 +37,9 @@ bool worth_counters(const Order& order, const Correct& correct) {
   return !versus || versus->low > 1 || versus->ratio > *order.counters_above;
 }
 
-// Nobody looks for the costly places of a slower setting.
-bool worth_samples(const Order& order, const Correct& correct) {
-  return !order.variant || !correct.versus || correct.versus->high >= 1;
+// Nobody asks why another setting of a source is slower than the best.
+bool worth_evidence(const Order& order, const Correct& correct) {
+  return !order.variant || !correct.versus || correct.versus->ratio > 1;
 }
 
 class LocalStation : public Station {
@@ -152,7 +152,8 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
   if (settings_.target == TargetKind::kCpu) workshop_->wait_until_idle();
   measured.phases_ms["wait"] += watch.lap();
   std::future<void> disassembling;
-  if (order.observe) disassembling = observe_ahead(task_, settings_.target, subject);
+  if (order.observe && !order.variant)
+    disassembling = observe_ahead(task_, settings_.target, subject);
   auto evaluation = evaluate(order, subject, *versus ? &**versus : nullptr, phase);
   if (cancel_requested()) return measured;
   if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
@@ -163,13 +164,13 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
   measured.phases_ms["evaluate"] = watch.lap();
   measured.labels = target_.evaluator->task_labels();
   const Correct* correct = measured.evaluation->correct();
-  if (!order.observe || correct == nullptr) return measured;
+  if (!order.observe || correct == nullptr || !worth_evidence(order, *correct)) return measured;
   if (phase) phase("collecting evidence");
   if (disassembling.valid()) disassembling.wait();
   const CounterSet counters =
       worth_counters(order, *correct) ? settings_.counters : CounterSet::kOff;
-  measured.evidence = observe(task_, settings_.target, &target_, subject, *measured.evaluation,
-                              counters, worth_samples(order, *correct));
+  measured.evidence =
+      observe(task_, settings_.target, &target_, subject, *measured.evaluation, counters);
   measured.phases_ms["evidence"] = watch.lap();
   return measured;
 }
@@ -232,9 +233,9 @@ StationMaker local_stations(TargetMaker maker) {
         continue;
       }
       if (workshop == nullptr) {
-        workshop =
-            std::make_shared<Workshop>(task, settings.target, targets[i]->compiler, settings.jobs,
-                                       disassemble_ahead(task, settings.target));
+        workshop = std::make_shared<Workshop>(
+            task, settings.target, targets[i]->compiler, settings.jobs,
+            disassemble_ahead(task, settings.target), settings.profile_each);
       }
       StationSettings own = settings;
       own.gpu = gpus[i];

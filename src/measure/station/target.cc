@@ -183,7 +183,7 @@ std::function<void(const Subject&)> disassemble_ahead(const Task& task, TargetKi
 }
 
 Evidence observe(const Task& task, TargetKind kind, Target* target, const Subject& subject,
-                 const Evaluation& evaluation, CounterSet counters, bool samples) {
+                 const Evaluation& evaluation, CounterSet counters) {
   const Correct* correct = evaluation.correct();
   if (correct == nullptr) return {};
   const std::vector<const Case*> cases = cases_for(task, kind);
@@ -202,7 +202,7 @@ Evidence observe(const Task& task, TargetKind kind, Target* target, const Subjec
   if (auto known = target->evaluator->call_facts(subject, chosen)) call = std::move(*known);
   if (counters != CounterSet::kOff) {
     call.counters = target->evaluator->profile(subject, chosen, counters);
-    if (samples) call.samples = target->evaluator->sample(subject, chosen);
+    call.samples = target->evaluator->sample(subject, chosen);
   }
   return target->collect(task, *cases[chosen], *target->machine, binary, evaluation, call);
 }

@@ -66,10 +66,9 @@ std::future<void> observe_ahead(const Task& task, TargetKind kind, const Subject
 std::function<void(const Subject&)> disassemble_ahead(const Task& task, TargetKind kind);
 
 // Evidence about a correct evaluation, from the timed case that took longest; empty for others.
-// `counters`: the GPU's counters to collect for it now, and with them samples, if wanted.
+// `counters`: the GPU's counters to collect for it now.
 Evidence observe(const Task& task, TargetKind kind, Target* target, const Subject& subject,
-                 const Evaluation& evaluation, CounterSet counters = CounterSet::kOff,
-                 bool samples = true);
+                 const Evaluation& evaluation, CounterSet counters = CounterSet::kOff);
 // What the machine code of a candidate shows that was not run, in the case that stands for the task
 // (largest_timed); where none is timed, in the last.
 Evidence inspect(const Task& task, TargetKind kind, const Target& target, const Subject& subject);

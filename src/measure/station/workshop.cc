@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/cancel.h"
+#include "base/hash.h"
 
 namespace kernelpro {
 
@@ -36,13 +37,14 @@ Result<Built> built_of(const Candidate& candidate, const BuiltKernel& kernel) {
 }
 
 Workshop::Workshop(const Task& task, TargetKind kind, std::shared_ptr<Compiler> compiler, int jobs,
-                   std::function<void(const Subject&)> afterwards)
+                   std::function<void(const Subject&)> afterwards, bool each)
     : task_(task),
       kind_(kind),
       compiler_(std::move(compiler)),
       most_(jobs > 0 ? static_cast<std::size_t>(jobs)
                      : std::max(1u, std::thread::hardware_concurrency())),
-      afterwards_(std::move(afterwards)) {}
+      afterwards_(std::move(afterwards)),
+      each_(each) {}
 
 Workshop::~Workshop() {
   {
@@ -160,7 +162,12 @@ void Workshop::carry_out(Job* job) {
     job->built.set_exception(std::current_exception());
   }
   if (job->done) job->done();
-  if (subject && afterwards_) afterwards_(*subject);
+  if (subject && afterwards_ && (each_ || is_new_source(job->candidate))) afterwards_(*subject);
+}
+
+bool Workshop::is_new_source(const Candidate& candidate) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return sources_.insert(hash_hex(candidate.source)).second;
 }
 
 }  // namespace kernelpro

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,10 +24,11 @@ namespace kernelpro {
 class Workshop {
  public:
   // Builds `jobs` at a time (0: one per core). `afterwards`: further work in advance for a
-  // candidate that compiled, on the building thread; counts as building; may be empty. `task` must
-  // outlive the workshop.
+  // candidate that compiled, on the building thread; counts as building; may be empty. Only for the
+  // first setting of a source, unless `each`: of further ones most are slower, and hardly any is
+  // looked into. `task` must outlive the workshop.
   Workshop(const Task& task, TargetKind kind, std::shared_ptr<Compiler> compiler, int jobs,
-           std::function<void(const Subject&)> afterwards = {});
+           std::function<void(const Subject&)> afterwards = {}, bool each = false);
   // Waits for builds in progress; drops those not started.
   ~Workshop();
   Workshop(const Workshop&) = delete;
@@ -63,16 +65,19 @@ class Workshop {
   void keep(const std::string& hash, Kept kept);
   void work();
   void carry_out(Job* job);
+  bool is_new_source(const Candidate& candidate);
 
   const Task& task_;
   const TargetKind kind_;
   const std::shared_ptr<Compiler> compiler_;
   const std::size_t most_;  // threads
   const std::function<void(const Subject&)> afterwards_;
+  const bool each_;
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Job> waiting_;
   std::map<std::string, Kept> kept_;  // by content hash
+  std::set<std::string> sources_;     // hashes of those that compiled
   std::uint64_t calls_ = 0;
   std::size_t busy_ = 0;  // threads
   bool stop_ = false;
