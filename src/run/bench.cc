@@ -176,6 +176,7 @@ Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
     order.counters_above = std::min(*order.counters_above, kNearBest);
   }
   if (parts_.settings->profile_each) order.counters_above = 0;
+  if (order.variant) order.counters_above.reset();  // profile_leaders
   return Begun(std::move(order));
 }
 
@@ -332,6 +333,24 @@ Result<bool> Bench::profile(std::int64_t id, Station* station) {
   ledger_.revise(id, diagnosis);
   evidence_.erase(id);
   return true;
+}
+
+Result<void> Bench::profile_leaders(Station* station) {
+  const KnownPtr best = ledger_.best();
+  if (best == nullptr) return {};
+  KP_TRY(profile(best->id, station));
+  if (!parts_.asked_elsewhere) return {};
+  std::map<std::string, std::pair<double, std::int64_t>> fastest;  // setting of each source
+  for (const KnownPtr& known : ledger_.history()) {
+    const double us = ledger_.comparable_us(known->id);
+    if (us <= 0 || kNearBest * us > ledger_.comparable_us(best->id)) continue;
+    const std::string source =
+        known->brief() ? known->source_hash : source_hash(known->candidate.source);
+    const auto [at, first] = fastest.try_emplace(source, us, known->id);
+    if (!first && us < at->second.first) at->second = {us, known->id};
+  }
+  for (const auto& [source, setting] : fastest) KP_TRY(profile(setting.second, station));
+  return {};
 }
 
 Result<std::optional<Evaluation>> Bench::duel(const Candidate& candidate, const Candidate& versus) {

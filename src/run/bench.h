@@ -77,6 +77,11 @@ class Bench {
   // most a tenth of the run and ten seconds. True when its diagnosis changed.
   Result<bool> profile(std::int64_t id, Station* station);
 
+  // The same for those that the next question may be about: the best, and where questions are asked
+  // elsewhere, each source's best setting that is about as fast. Settings are not profiled while a
+  // source is tuned.
+  Result<void> profile_leaders(Station* station);
+
   // Times one candidate against another in alternation on the same inputs. Nothing is stored. A
   // compile error of the first is returned as the outcome; nullopt: cancelled.
   Result<std::optional<Evaluation>> duel(const Candidate& candidate, const Candidate& versus);

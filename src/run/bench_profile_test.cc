@@ -129,6 +129,21 @@ TEST_F(BenchProfile, WhoeverIsAboutAsFastIsProfiledWhereQuestionsAreAskedElsewhe
   EXPECT_FALSE(counted(put("1", "\n// a third")));
 }
 
+TEST_F(BenchProfile, SettingsAreProfiledOnceTheTunerIsDone) {
+  FakeSettings fake = smooth();
+  fake.counters = true;
+  open(fake, true);
+  const std::int64_t start = put("1"), better = put("4"), best = put("8");
+  const std::int64_t other = put("8", "\n// another source");
+  EXPECT_TRUE(counted(start) && counted(other));
+  EXPECT_FALSE(counted(better)) << "a setting on the way";
+  EXPECT_FALSE(counted(best));
+  const auto done = bench_->profile_leaders(station_.get());
+  ASSERT_TRUE(done) << done.error().text();
+  EXPECT_TRUE(counted(best)) << "the next question may be about it";
+  EXPECT_FALSE(counted(better));
+}
+
 TEST_F(BenchProfile, OnlyASettingOfASourceThatWasJudgedMayBeGivenUpBriefly) {
   open(smooth());
   EXPECT_FALSE(variant("8")) << "nothing was judged";

@@ -464,12 +464,15 @@ Result<RunResult> Loop::run() {
   RunResult found = result(*stopped_by);
   tell(Event::kStopped, ledger_.best().get(), *stopped_by);
   judge(&found);
+  // The first of several stations may have been given up.
+  Station* alive = pipeline_->free_station();
+  if (found.end != RunEnd::kInterrupted && alive != nullptr) {
+    KP_TRY(bench_.profile_leaders(alive));
+  }
   // A start with no other candidate needs no confirmation; a resume asks the writers again.
   const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
   const bool asked = parts_.confirm && !start_alone && found.end != RunEnd::kInterrupted;
   if (found.best == 0 || !asked) return found;
-  // The first of several stations may have been given up.
-  Station* alive = pipeline_->free_station();
   if (alive != nullptr) bench_.set_station(alive);
   (alive != nullptr ? alive : parts_.station)->drop_builds();
   confirmed_ = &found;

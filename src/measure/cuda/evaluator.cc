@@ -126,7 +126,7 @@ class CudaEvaluator : public Evaluator {
   std::optional<CudaLink> capture_for(const Subject& subject);
   Result<void> give_up_plan(const Subject& subject, const std::string& reason);
   Queues queues_for(const Subject& subject, const Subject* beside) const;
-  Result<std::optional<Correct>> scout(const Subject& subject, const Subject& incumbent,
+  Result<std::optional<Outcome>> scout(const Subject& subject, const Subject& incumbent,
                                        const CudaTimingPlan& plan, double* ready_s);
   std::vector<CudaWorker> take_scouts(const std::string& incumbent, Queues queues);
   // Forgets modified inputs, which are then redrawn before their next use.
@@ -236,10 +236,11 @@ Result<void> CudaEvaluator::open_stages(int stage) {
   return {};
 }
 
-// The verdict on a variant that a short look finds no faster than its incumbent; nullopt: judge it
-// in full. Both run in two processes that stay for the next variants, since contexts are what the
-// driver creates most slowly (results/contexts.md). REQUIRES: the lease is held.
-Result<std::optional<Correct>> CudaEvaluator::scout(const Subject& subject,
+// The verdict on a variant that does not fit the GPU, or that a short look finds no faster than its
+// incumbent; nullopt: judge it in full. Both run in two processes that stay for the next variants,
+// since contexts are what the driver creates most slowly (results/contexts.md). REQUIRES: the lease
+// is held.
+Result<std::optional<Outcome>> CudaEvaluator::scout(const Subject& subject,
                                                     const Subject& incumbent,
                                                     const CudaTimingPlan& plan, double* ready_s) {
   const Queues queues = queues_for(subject, &incumbent);
@@ -257,11 +258,11 @@ Result<std::optional<Correct>> CudaEvaluator::scout(const Subject& subject,
     for (CudaWorker& worker : pair) crew_.retire(std::move(worker.link));
     crew_.wait_for_leaving();
     KP_TRY(sweep());
-    return std::optional<Correct>();
+    return std::optional<Outcome>();
   }
   scouts_ = {incumbent.hash, queues, std::move(pair)};
-  if (sight == CudaTrial::Sight::kBehind) return std::optional<Correct>(trial.conclude());
-  return std::optional<Correct>();
+  if (sight == CudaTrial::Sight::kPerhapsAhead) return std::optional<Outcome>();
+  return std::optional<Outcome>(trial.seen());
 }
 
 // Those that stayed, where they fit; else they end. Empty: there are none.
@@ -373,12 +374,12 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     return before && now ? foreign_processes(*before, *now) : 0;
   };
   double ready = 0;
-  std::optional<Correct> behind;
+  std::optional<Outcome> seen;
   if (!settings_.redraw && may_scout(cases_, mine, theirs ? &*theirs : nullptr)) {
-    KP_ASSIGN(behind, scout(mine, *theirs, plan, &ready));
+    KP_ASSIGN(seen, scout(mine, *theirs, plan, &ready));
   }
-  Result<Outcome> outcome = behind ? Outcome(std::move(*behind))
-                                   : attempt(mine, theirs ? &*theirs : nullptr, plan, &ready);
+  Result<Outcome> outcome =
+      seen ? std::move(*seen) : attempt(mine, theirs ? &*theirs : nullptr, plan, &ready);
   if (outcome && theirs && forms_.in_doubt(*incumbent, *theirs) && !compared(*outcome)) {
     // Not the candidate's fault, perhaps.
     KP_TRY(give_up_plan(*incumbent, "as a launch plan it could not be compared"));

@@ -21,7 +21,7 @@ constexpr double kBuildTimeout = 180;  // a PyTorch candidate may compile extens
 // What all calls of an evaluation may take together: as long as two calls at most, and for each
 // case as many calls like its first as checks, times and probes need.
 constexpr double kAllowedLimits = 2, kAllowedCalls = 100;
-constexpr double kWorthDeciding = 1.01;  // a variant's ratio
+constexpr double kWorthDeciding = 1.02;  // a variant's ratio
 constexpr const char* kUncaptured =
     ". This was outside of a stream capture: let launch do the same in a capture and without one";
 constexpr const char* kReordered =

@@ -79,10 +79,10 @@ class CudaTrial {
   // that the checks have shown to it, without probes. All that this could hide makes a kernel look
   // faster, and what looks faster, or wrong, must be judged in full, in processes of its own. So
   // the worker may have run other variants. REQUIRES: `may_scout`.
-  enum class Sight { kBehind, kPerhapsAhead, kFailed };
+  enum class Sight { kBehind, kRefused, kPerhapsAhead, kFailed };
   Result<Sight> scout(const Subject& subject, const Subject& incumbent);
-  // The verdict after kBehind, once.
-  Correct conclude();
+  // The verdict after kBehind and kRefused, once.
+  Outcome seen() { return refused_ ? std::move(*refused_) : Outcome(conclude()); }
 
  private:
   // A step's result: nothing, or the fault of the candidate.
@@ -99,6 +99,7 @@ class CudaTrial {
   };
 
   void begin(const Subject& subject, const Subject* incumbent);
+  Correct conclude();
   Result<Sight> look_briefly(CudaCase& state);
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent);
   Verdict load(CudaWorker& worker, const char* name, const CudaCase& state, const Binary& binary,
@@ -177,6 +178,7 @@ class CudaTrial {
   std::vector<double> pooled_given_us_, pooled_probe_us_;  // where times are compared, of all kinds
   std::map<const CudaCase*, ChosenProbes> chosen_;
   std::optional<ProbeFailure> blamed_;  // the latest timing ended, perhaps on this probe
+  std::optional<Outcome> refused_;      // a variant that could not be loaded
   bool crashed_ = false;                // by a probe: its worker runs nothing further
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };

@@ -33,12 +33,14 @@ Result<CudaTrial::Sight> CudaTrial::look_briefly(CudaCase& state) {
   CudaTimed& timed = std::get<CudaTimed>(looked);
   KP_ASSIGN(const bool changed, forget_broken_sets(shop_.judge, state));
   if (changed || !timed.ratio) return Sight::kFailed;
-  if (timed.ratio->mid > 1 + timing_.min_effect) return Sight::kPerhapsAhead;
+  // Less than what processes differ by could not be told in full either.
+  const double spread = process_spread(timed.timing.median_us);
+  if (timed.ratio->mid > 1 + std::max(timing_.min_effect, spread)) return Sight::kPerhapsAhead;
   correct_.notes.push_back(
       "after " + std::to_string(timed.timing.samples) +
       " calls it is no faster than what it was compared with: neither timed further "
       "nor probed");
-  ratios_.push_back(widened(*timed.ratio, process_spread(timed.timing.median_us)));
+  ratios_.push_back(widened(*timed.ratio, spread));
   correct_.timings.push_back(std::move(timed.timing));
   return Sight::kBehind;
 }
@@ -49,6 +51,11 @@ Result<CudaTrial::Sight> CudaTrial::scout(const Subject& subject, const Subject&
   for (std::size_t i = 0; i < shop_.cases.size(); ++i) {
     CudaCase& state = shop_.cases[i];
     KP_ASSIGN(auto failed, load(worker_, "candidate", state, subject.binaries[i], &facts_));
+    if (failed && std::holds_alternative<Rejected>(*failed)) {
+      // Nothing of it ran: what the driver says of its code and launches does not change.
+      refused_ = std::move(*failed);
+      return Sight::kRefused;
+    }
     if (failed) return Sight::kFailed;
     KP_ASSIGN(failed, check(state));
     if (failed) return Sight::kFailed;

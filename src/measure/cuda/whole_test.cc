@@ -50,6 +50,12 @@ TEST_F(WholeEvaluator, ASlowerVariantIsLookedAtBriefly) {
     EXPECT_LT(slower.correct()->timings[0].samples, 10);
     EXPECT_TRUE(slower.correct()->labels.empty());
   }
+  Subject large = variant("honest");
+  large.binaries[0].plan.nodes[0].block = {4096, 1, 1};
+  const Evaluation refused = evaluate(large, &honest);
+  const auto* rejected = std::get_if<Rejected>(&refused.outcome);
+  ASSERT_NE(rejected, nullptr) << said(refused);
+  EXPECT_EQ(rejected->rule, "plan");
   const Evaluation equal = evaluate(variant("honest"), &honest);
   EXPECT_TRUE(given_up(equal)) << said(equal);
   EXPECT_TRUE(std::holds_alternative<WrongResult>(evaluate(variant("wrong"), &honest).outcome));
