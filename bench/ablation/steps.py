@@ -3,6 +3,7 @@
 """What a written step is worth, by how far behind the best its parent was.
 
     bench/ablation/steps.py [RUN.jsonl | ARCHIVE.tar.xz ...]      # by default all archives of bench/ablation
+    bench/ablation/steps.py --rows FILE                           # the steps themselves, for bench_steps
 
 One row for each class of parents: the steps of recorded runs that were written from such a parent, how
 many came out more than 2 % ahead of the best so far, and the mean gain over that best (the logarithm's,
@@ -59,7 +60,8 @@ def nearer_to(source, parent, best):
 
 def steps_of(text):
     """(parent over best, best over child or 0, parent is the start, promise of the parent, what the
-    source is nearer to where parent and best have two), of the written candidates in turn"""
+    source is nearer to where parent and best have two, promise of the child), of the written candidates
+    in turn"""
     best, start, times, promises, sources, leader = 0.0, None, {}, {}, {}, None
     for line in text.splitlines():
         row = json.loads(line)
@@ -73,7 +75,7 @@ def steps_of(text):
             parent = row["parent"]
             two = leader is not None and sources[parent] != sources[leader]
             near = nearer_to(row["source"], sources[parent], sources[leader]) if two else None
-            yield times[parent] / best, best / us if right else 0.0, parent == start, promises[parent], near
+            yield times[parent] / best, best / us if right else 0.0, parent == start, promises[parent], near, promised(row)
         if right:
             times[row["candidate"]], promises[row["candidate"]] = us, promised(row)
             sources[row["candidate"]] = row.get("source", "")
@@ -101,9 +103,15 @@ def by_distance(steps):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*")
+    parser.add_argument("--rows", help="write the steps there as JSON, and no table")
     options = parser.parse_args()
     names = [os.path.join(HERE, name + ".tar.xz") for name in ("generations", "midway", "flagships", "searches")]
     steps = [step for text in texts(options.files or [name for name in names if os.path.exists(name)]) for step in steps_of(text)]
+    if options.rows:
+        with open(options.rows, "w", encoding="utf-8") as file:
+            json.dump([{"lag": step[0], "gain": step[1], "start": step[2], "promise": step[3], "promised": step[5]}
+                       for step in steps], file)
+        return
     table(by_distance(steps))
     print("\nWithout steps from a run's start:\n")
     table(by_distance([step for step in steps if not step[2]]))
