@@ -123,12 +123,12 @@ int compare(const std::string& path, int seeds) {
     return 2;
   }
   const Steps steps(*rows);
-  constexpr int kBudgets[] = {8, 16, 32};
+  constexpr int kBudgets[] = {8, 16};
   std::map<std::string, std::vector<std::vector<double>>> gains;
   for (const SearchRow& row : searches()) {
     for (int seed = 1; seed <= seeds; ++seed) {
       gains[std::string(row.name)].push_back(
-          run(steps, std::string(row.name), kBudgets[2], static_cast<std::uint64_t>(seed)));
+          run(steps, std::string(row.name), kBudgets[1], static_cast<std::uint64_t>(seed)));
     }
   }
   std::printf(

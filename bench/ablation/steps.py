@@ -26,6 +26,7 @@ CLASSES = ((0, 1.02, "the best, or within 2 % of it"), (1.02, 1.1, "2 to 10 % be
            (1.5, math.inf, "further behind"))
 AHEAD = 1.02
 CLEAR = 0.05  # of a source's lines
+NAIVE = 4  # a step that gains more began at a naive kernel, as no later one does
 
 
 def texts(paths):
@@ -110,7 +111,7 @@ def main():
     if options.rows:
         with open(options.rows, "w", encoding="utf-8") as file:
             json.dump([{"lag": step[0], "gain": step[1], "start": step[2], "promise": step[3], "promised": step[5]}
-                       for step in steps], file)
+                       for step in steps if step[1] < NAIVE], file)
         return
     table(by_distance(steps))
     print("\nWithout steps from a run's start:\n")
