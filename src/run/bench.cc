@@ -198,9 +198,27 @@ Result<Measured> Bench::measured_before(std::int64_t twin, const Built& built) {
   return measured;
 }
 
+// Reads what a candidate's writer may have begun from (made_from, fact_of).
+Result<void> Bench::whole_around(const Known& known) {
+  const Origin& origin = known.candidate.origin;
+  for (const std::int64_t id : {origin.parent, origin.repairs}) KP_TRY(whole(id));
+  const Correct* correct = known.evaluation.correct();
+  const KnownPtr parent = ledger_.find(origin.parent);
+  if (correct == nullptr || !correct->versus || parent == nullptr ||
+      parent->candidate.source == known.candidate.source) {
+    return {};
+  }
+  const History all = ledger_.history();  // a copy: `whole` changes it
+  for (const KnownPtr& each : all) {
+    if (content_hash(*each) == correct->versus->incumbent) KP_TRY(whole(each->id));
+  }
+  return {};
+}
+
 // The step for the finding that a candidate answers, if any; uses comparable times.
 Result<std::optional<ToolStep>> Bench::step_of(const Known& known) {
-  KP_ASSIGN(const KnownPtr parent, whole(known.candidate.origin.parent));
+  KP_TRY(whole_around(known));
+  const KnownPtr parent = made_from(ledger_, known);
   if (parent == nullptr) return std::optional<ToolStep>();
   return tool_step(*parent, known, ledger_.comparable_us(parent->id),
                    ledger_.comparable_us(known.evaluation));
@@ -218,8 +236,7 @@ std::string Bench::learn(const ToolStep& step) {
 
 // What a new evaluation teaches, if anything.
 Result<std::optional<Fact>> Bench::fact(const Known& known) {
-  const Origin& origin = known.candidate.origin;
-  for (const std::int64_t id : {origin.parent, origin.repairs}) KP_TRY(whole(id));
+  KP_TRY(whole_around(known));
   return fact_of(frame_, ledger_, known);
 }
 

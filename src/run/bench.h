@@ -116,6 +116,7 @@ class Bench {
   Result<Measured> measured_before(std::int64_t twin, const Built& built);
   double fastest_source_us() const;
   bool is_variant(const Candidate& candidate, const Known& best) const;
+  Result<void> whole_around(const Known& known);
   Result<std::optional<ToolStep>> step_of(const Known& known);
   Result<std::optional<Fact>> fact(const Known& known);
   std::string learn(const ToolStep& step);

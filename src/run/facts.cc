@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -25,7 +26,9 @@ constexpr std::size_t kKnobsKept = 200;
 constexpr std::size_t kNamesKept = 16;
 constexpr std::size_t kLinesKept = 3;  // of the removed lines, and of the added ones
 constexpr std::size_t kLineKept = 140;
-constexpr std::size_t kCureLines = 12;  // more of them are another kernel, and no cure
+constexpr std::size_t kTellingLine = 9;  // characters; shorter ones are in any source
+constexpr double kClearlyNearer = 0.05;  // of a source's lines
+constexpr std::size_t kCureLines = 12;   // more of them are another kernel, and no cure
 
 std::string one_line(const std::string& text, std::size_t most) {
   return printable(utf8_prefix(trim(replace_all(text, "\n", " ")), most));
@@ -99,6 +102,22 @@ std::string only_lines(const std::string& source, const std::string& other, cons
   return text;
 }
 
+// Lines that say something, without their indentation.
+std::set<std::string> telling_lines(const std::string& source) {
+  std::set<std::string> telling;
+  for (const std::string& line : lines(source)) {
+    if (trim(line).size() >= kTellingLine) telling.emplace(trim(line));
+  }
+  return telling;
+}
+
+double share_in(const std::set<std::string>& mine, const std::string& source) {
+  const std::set<std::string> theirs = telling_lines(source);
+  const auto common =
+      std::ranges::count_if(mine, [&](const std::string& line) { return theirs.contains(line); });
+  return static_cast<double>(common) / static_cast<double>(std::max<std::size_t>(1, mine.size()));
+}
+
 void tell_speed(const Ledger& ledger, const Known& parent, const Known& child, Fact* fact) {
   const double parent_us = ledger.comparable_us(parent.id);
   const double child_us = ledger.comparable_us(child.evaluation);
@@ -132,9 +151,23 @@ std::string changed_lines(const std::string& before, const std::string& after) {
   return text;
 }
 
+KnownPtr made_from(const Ledger& ledger, const Known& child) {
+  const KnownPtr parent = ledger.find(child.candidate.origin.parent);
+  const Correct* correct = child.evaluation.correct();
+  if (parent == nullptr || correct == nullptr || !correct->versus) return parent;
+  if (parent->candidate.source == child.candidate.source) return parent;
+  const std::string& hash = correct->versus->incumbent;
+  const auto rival = std::ranges::find_if(
+      ledger.history(), [&](const KnownPtr& known) { return content_hash(*known) == hash; });
+  if (rival == ledger.history().end() || *rival == parent || (*rival)->brief()) return parent;
+  const std::set<std::string> mine = telling_lines(child.candidate.source);
+  const double of_parent = share_in(mine, parent->candidate.source);
+  return share_in(mine, (*rival)->candidate.source) > of_parent + kClearlyNearer ? *rival : parent;
+}
+
 std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const Known& child) {
   const Origin& origin = child.candidate.origin;
-  const KnownPtr parent = ledger.find(origin.parent);
+  const KnownPtr parent = made_from(ledger, child);
   if (parent == nullptr) return std::nullopt;
   KP_ASSERT(!parent->brief());
   Fact fact = frame.common;

@@ -24,9 +24,15 @@ struct FactFrame {
   FactFrame(const Task& task, TargetKind target, const Machine& machine);
 };
 
-// The fact that `child` taught; nullopt for a candidate without an evaluated parent. `ledger` holds
-// the parent and the candidate that the child may repair, both whole; the child need not be in it
-// yet.
+// The evaluated candidate that a source was made from: the parent that it was asked for on, or the
+// best of that time, with which it was measured in turn and which its writer saw too, where clearly
+// more of its lines are that one's. Two of three sources that were asked for on another candidate
+// than the best are (results/search.md). nullptr: it has no evaluated parent. `ledger`: as fact_of.
+KnownPtr made_from(const Ledger& ledger, const Known& child);
+
+// The fact that `child` taught of what it was made from; nullopt for a candidate without an
+// evaluated parent. `ledger` holds the parent, the candidate that the child may repair and the one
+// that it was measured in turn with, all whole; the child need not be in it yet.
 std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const Known& child);
 
 // Whether one source mends the other: few of their lines differ. Another kernel is no cure.

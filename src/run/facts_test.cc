@@ -67,6 +67,33 @@ TEST_F(FactOfTest, TellsWhatWasTriedAndWhatCameOfIt) {
   EXPECT_DOUBLE_EQ(fact->low, 1.8);
 }
 
+// A request names a parent and shows the best beside it; writers build on either.
+TEST_F(FactOfTest, IsAboutWhatASourceWasMadeFrom) {
+  ledger.record(start);
+  Known best = evaluated(2, "#include \"task.h\"\na\nanother loop\nwith a pipeline\n", 1, at(50));
+  const Known slow =
+      evaluated(3, "#include \"task.h\"\na\nits own tile\nand its stores\n", 1, at(90));
+  ledger.record(best);
+  ledger.record(slow);
+  const auto child = [&](const std::string& more) {
+    Known made = evaluated(4, "#include \"task.h\"\na\n" + more + "a new idea\n", 3, at(40));
+    std::get<Correct>(made.evaluation.outcome).versus =
+        Correct::Versus{best.candidate.content_hash(), 1.25, 1.2, 1.3};
+    return made;
+  };
+  const Known of_best = child("another loop\nwith a pipeline\n");
+  EXPECT_EQ(made_from(ledger, of_best)->id, 2);
+  const auto fact = fact_of(frame, ledger, of_best);
+  ASSERT_TRUE(fact);
+  EXPECT_DOUBLE_EQ(fact->speedup, 1.25) << "and not 2.25x the parent that it has nothing of";
+  EXPECT_EQ(fact->parent, best.candidate.content_hash());
+  EXPECT_EQ(made_from(ledger, child("its own tile\nand its stores\n"))->id, 3);
+  EXPECT_EQ(made_from(ledger, child("something else\n"))->id, 3) << "of neither";
+  Known failed = of_best;
+  failed.evaluation.outcome = WrongResult{"small", "y", "element 3 is off", 0.5, 1e-5};
+  EXPECT_EQ(made_from(ledger, failed)->id, 3) << "it was measured in turn with nothing";
+}
+
 TEST_F(FactOfTest, TellsOfFailuresAndTheirCure) {
   ledger.record(start);
   Known broken = evaluated(2, "// idea: one\n#include \"task.h\"\na\nfoo(;\n", 1,
