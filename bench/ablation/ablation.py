@@ -396,7 +396,7 @@ def rows_of(path):
 
 
 def judge(options):
-    """Each candidate that has no row in turn with its parent, one task at a time on each GPU."""
+    """Each candidate that has no row in turn with its parent. Several at a time on a GPU take turns."""
     def one(folder, gpu):
         name, path = os.path.basename(folder), os.path.join(folder, "step.json")
         rows = rows_of(path)
@@ -416,7 +416,7 @@ def judge(options):
         for row in new:
             print(json.dumps(row), flush=True)
 
-    side_by_side(options, one, folders(options), 1)
+    side_by_side(options, one, folders(options), options.each)
     with open(options.output, "w", encoding="utf-8") as file:
         for folder in folders(options):
             file.writelines(json.dumps(row) + "\n" for row in rows_of(os.path.join(folder, "step.json")))
@@ -530,6 +530,7 @@ def main():
             verb.add_argument("--rows", default=os.path.join(ROOT, "results/ablation.jsonl"))
         if name == "judge":
             verb.add_argument("--output", default=os.path.join(ROOT, "results/ablation.jsonl"))
+            verb.add_argument("--each", type=int, default=1, help="tasks at a time on each GPU")
     options = parser.parse_args()
     options.until = time.monotonic() + getattr(options, "seconds", 0)
     if options.verb == "draw":
