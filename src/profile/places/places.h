@@ -5,26 +5,16 @@
 // safe.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/evidence/evidence.h"
 #include "core/evidence/samples.h"
+#include "profile/places/line_text.h"
 #include "profile/sass/program.h"
 
 namespace kernelpro {
-
-// The text of a source line; "": not at hand.
-using LineText = std::function<std::string(const std::string& file, int line)>;
-// Lines as the compiler numbers them: `#line N`, which apply_knobs writes behind the values of
-// knobs, makes the next one line N. None behind one that names another file.
-std::vector<std::string> compiled_lines(std::string_view text);
-// compiled_lines of sources in `folder`, read once when first asked for. Only names without folders
-// and with a source file's extension are read.
-LineText lines_in(const std::string& folder);
 
 Places sampled_places(const SassFunction& kernel, const KernelSamples& samples,
                       const LineText& text);
