@@ -13,6 +13,7 @@
     bench/ablation/ablation.py judge DIR --output results/ablation.jsonl         # GPU: candidates against their parents
     bench/ablation/ablation.py table results/ablation.jsonl
     bench/ablation/ablation.py promised DIR mended                               # and what came of it
+    bench/ablation/ablation.py keep DIR ARCHIVE                                  # for recall --archives
 
 `draw` leaves out degenerate tasks (src/suite/degenerate.csv, bench/kernelbench/eager.csv) and those of
 results/kernelbench, and takes the first --count of each level in the order of the SHA-256 of
@@ -278,36 +279,70 @@ def again(options):
 
 
 def recall(options):
-    with tarfile.open(os.path.join(HERE, "first.tar.xz")) as archive:
-        for member in archive:
-            name, _, kernel = member.name.partition("/")
-            reply = os.path.join(options.folder, "requests", name, "first", "reply")
-            if not kernel or not os.path.isdir(reply):
-                continue
-            with open(os.path.join(reply, kernel), "wb") as file:
-                file.write(archive.extractfile(member).read())
-    with tarfile.open(os.path.join(HERE, "step.tar.xz")) as archive:
-        for member in archive:
-            name, _, path = member.name.partition("/")
-            folder = os.path.join(options.folder, name)
-            if not member.isfile() or not os.path.isdir(folder):
-                continue
-            arm, _, kernel = path.partition("/")
-            reply = ("reply",) if kernel.endswith(".cu") else ()  # else the request's own text
-            to = (os.path.join(options.folder, "requests", name, arm, *reply, kernel) if kernel
-                  else os.path.join(folder, "step.jsonl" if path == "run.jsonl" else path))
-            os.makedirs(os.path.dirname(to), exist_ok=True)
-            with open(to, "wb") as file:
-                file.write(archive.extractfile(member).read())
-            if path == "run.jsonl" and not os.path.exists(os.path.join(folder, "step")):
-                _, wrong = call(options, "pack", to, os.path.join(folder, "step"))
-                print(f"{name}: {wrong or 'recalled'}", flush=True)
+    """Puts what the archives hold, TASK/..., where it belongs: run.jsonl, parent.cu, ARM/KERNEL, ARM/prompt.md, and
+    kernels without an arm, which are first ones."""
+    for archive in options.archives:
+        with tarfile.open(archive) as file:
+            for member in file:
+                name, _, path = member.name.removeprefix("./").partition("/")
+                folder = os.path.join(options.folder, name)
+                if not member.isfile() or not os.path.isdir(folder):
+                    continue
+                arm, _, kernel = path.rpartition("/")
+                if path in ("run.jsonl", "parent.cu"):
+                    to = os.path.join(folder, "step.jsonl" if path == "run.jsonl" else path)
+                else:
+                    reply = ("reply",) if kernel.endswith(".cu") else ()  # else the request's own text
+                    to = os.path.join(options.folder, "requests", name, arm or "first", *reply, kernel)
+                os.makedirs(os.path.dirname(to), exist_ok=True)
+                with open(to, "wb") as out:
+                    out.write(file.extractfile(member).read())
+                if path == "run.jsonl" and not os.path.exists(os.path.join(folder, "step")):
+                    _, wrong = call(options, "pack", to, os.path.join(folder, "step"))
+                    print(f"{name}: {wrong or 'recalled'}", flush=True)
     if os.path.exists(options.rows):  # what was judged already
         with open(options.rows, encoding="utf-8") as file:
             rows = [json.loads(line) for line in file]
         for parent in {row["parent"] for row in rows}:
             with open(os.path.join(options.folder, parent, "step.json"), "w", encoding="utf-8") as file:
                 json.dump([row for row in rows if row["parent"] == parent], file)
+
+
+def keep(options):
+    """The parents' runs as text, first kernels, requests and candidates, in an archive that recall reads."""
+    with tempfile.TemporaryDirectory() as into:
+        for folder in folders(options):
+            name = os.path.basename(folder)
+            requests = os.path.join(options.folder, "requests", name)
+            for path in glob.glob(os.path.join(requests, "*", "reply", "*.cu")) + glob.glob(
+                    os.path.join(requests, "*", "prompt.md")):
+                arm = os.path.relpath(path, requests).split(os.sep)[0]
+                first = arm == "first" and path.endswith(".cu")
+                os.makedirs(os.path.join(into, name, *([] if first else [arm])), exist_ok=True)
+                shutil.copy(path, os.path.join(into, name, *([] if first else [arm])))
+            if os.path.exists(os.path.join(folder, "parent.cu")):
+                shutil.copy(os.path.join(folder, "parent.cu"), os.path.join(into, name))
+            if os.path.exists(os.path.join(folder, "step", "store.db")):
+                text = os.path.join(into, name, "run.jsonl")
+                _, wrong = call(options, "trajectories", os.path.join(folder, "step"), "--output", text)
+                if not wrong:
+                    without_paths(text)
+                print(f"{name}: {wrong or 'kept'}")
+        with tarfile.open(options.archive, "w:xz") as archive:
+            for name in sorted(os.listdir(into)):
+                archive.add(os.path.join(into, name), name)
+
+
+def without_paths(path):
+    """Takes the folders of the machine out of a run's text."""
+    with open(path, encoding="utf-8") as file:
+        head, rest = file.read().split("\n", 1)
+    run = json.loads(head)
+    run["run"]["task"]["folder"] = ""
+    run["run"]["settings"]["include_dirs"] = []
+    text = re.sub(r"/(?:tmp|home|root|work)/[\w./-]*/([\w.-]+)", r"\1", json.dumps(run) + "\n" + rest)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def arms_of(options, name):
@@ -502,7 +537,7 @@ def promised(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("draw", "begin", "restore", "recall", "ask", "again", "parents", "judge", "table",
+    for name in ("draw", "begin", "restore", "recall", "keep", "ask", "again", "parents", "judge", "table",
                  "promised"):
         verb = verbs.add_parser(name)
         if name == "table":
@@ -528,6 +563,11 @@ def main():
             verb.add_argument("arm")
         if name in ("recall", "promised"):
             verb.add_argument("--rows", default=os.path.join(ROOT, "results/ablation.jsonl"))
+        if name == "recall":
+            verb.add_argument("--archives", nargs="+", help="in place of first.tar.xz and step.tar.xz",
+                              default=[os.path.join(HERE, each) for each in ("first.tar.xz", "step.tar.xz")])
+        if name == "keep":
+            verb.add_argument("archive")
         if name == "judge":
             verb.add_argument("--output", default=os.path.join(ROOT, "results/ablation.jsonl"))
             verb.add_argument("--each", type=int, default=1, help="tasks at a time on each GPU")
@@ -537,7 +577,7 @@ def main():
         for name, path in draw(options):
             print(name, os.path.basename(path))
         return
-    {"begin": begin, "restore": restore, "recall": recall, "ask": ask, "again": again, "parents": parents,
+    {"begin": begin, "restore": restore, "recall": recall, "keep": keep, "ask": ask, "again": again, "parents": parents,
      "judge": judge, "table": table, "promised": promised}[options.verb](options)
 
 

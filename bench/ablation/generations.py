@@ -37,7 +37,7 @@ import tarfile
 import tempfile
 import time
 
-from ablation import call, diagnose_again, geometric, interval, side_by_side, start_run, HERE, ROOT
+from ablation import call, diagnose_again, geometric, interval, side_by_side, start_run, without_paths, HERE, ROOT
 
 # What an arm's requests tell, and how it chooses what to build on.
 ARMS = {"none": ("none", ""), "diagnosed": ("diagnosed", ""), "asked": ("none", ""),
@@ -183,18 +183,6 @@ def settle(run, search):
     store.execute("update meta set value = ? where key = 'settings'", [json.dumps(settings | {"search": search, "gpu": ""})])
     store.commit()
     store.close()
-
-
-def without_paths(path):
-    """Takes the folders of the machine out of a run's text."""
-    with open(path, encoding="utf-8") as file:
-        head, rest = file.read().split("\n", 1)
-    run = json.loads(head)
-    run["run"]["task"]["folder"] = ""
-    run["run"]["settings"]["include_dirs"] = []
-    text = re.sub(r"/(?:tmp|home|root|work)/[\w./-]*/([\w.-]+)", r"\1", json.dumps(run) + "\n" + rest)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
 
 
 def keep(options):
