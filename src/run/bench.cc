@@ -133,7 +133,8 @@ double Bench::fastest_source_us() const {
 // less, nor where all are to be profiled, nor where the best keeps the contract in part: then
 // nothing that is not probed may pass it.
 bool Bench::is_variant(const Candidate& candidate, const Known& best) const {
-  if (parts_.settings->objective.wants_energy() || parts_.settings->profile_each) return false;
+  if (parts_.settings->target != TargetKind::kCuda || parts_.settings->profile_each) return false;
+  if (parts_.settings->objective.wants_energy()) return false;
   if (is_partial(*best.evaluation.correct(), ledger_.borne())) return false;
   const SameSource same(candidate);
   return std::ranges::any_of(ledger_.history(), [&](const KnownPtr& each) {
