@@ -7,14 +7,14 @@
 The time runs from the first to the last stored evaluation, so that the one-time costs of opening
 the task and preparing the target do not count. With --parts, prints what an evaluation took and its
 parts in ms, as means over the correct candidates after the first that were measured themselves, and
-apart for those that a short look was enough for.
+apart for those that were screened.
 """
 import json
 import sqlite3
 import sys
 
 PARTS = {"waiting for a process": "worker", "checking": "check", "timing": "time"}
-BRIEF = "neither timed further nor probed"  # a verdict's note
+SCREENED = "evaluate.screened"  # observed
 AGAIN = "not measured a second time"
 
 
@@ -31,15 +31,15 @@ def mean(values):
 
 
 def parts(run):
-    """[how many a short look was enough for, what each took, how many others, each, the parts of all]"""
+    """[how many were screened, what each took, how many others, each, the parts of all]"""
     with sqlite3.connect(f"file:{run}/store.db?mode=ro", uri=True) as db:
         rows = db.execute("SELECT json FROM evaluations WHERE outcome = 'correct' AND position > "
                           "(SELECT MIN(position) FROM evaluations)")
         seen = [json.loads(text) for (text,) in rows]
     own = [each for each in seen if AGAIN not in str(each["outcome"].get("notes"))]
-    brief = [each for each in own if BRIEF in str(each["outcome"].get("notes"))]
-    full = [each for each in own if each not in brief]
-    took = [value for kind in (brief, full) for value in (len(kind), mean([each["run_ms"] for each in kind]))]
+    screened = [each for each in own if SCREENED in each["outcome"].get("observed", {})]
+    full = [each for each in own if each not in screened]
+    took = [value for kind in (screened, full) for value in (len(kind), mean([each["run_ms"] for each in kind]))]
     return took + [mean([each["outcome"].get("observed", {}).get(f"evaluate.{name}_ms", 0) for each in own])
                    for name in PARTS.values()]
 
@@ -52,7 +52,7 @@ def main():
         sys.exit(__doc__)
     first = {}
     titles = ["run", "GPUs", "evaluations", "seconds", "a minute", "x the first"]
-    titles += ["given up", "each", "in full", "each", *PARTS] if split else []
+    titles += ["screened", "each", "in full", "each", *PARTS] if split else []
     print("| " + " | ".join(titles) + " |")
     print("|---" * len(titles) + "|")
     for kind, gpus, run in zip(words[0::3], words[1::3], words[2::3]):

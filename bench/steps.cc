@@ -66,11 +66,17 @@ class Steps {
   const Step& draw(double lag, bool start, double promise, std::mt19937_64& chance) const {
     const auto pool = pools_.find({distance(lag), start, promise > lag});
     const std::vector<Step>& from =
-        pool != pools_.end() && pool->second.size() >= kFew ? pool->second : any_.at(distance(lag));
+        pool != pools_.end() && pool->second.size() >= kFew ? pool->second : near(distance(lag));
     return from[chance() % from.size()];
   }
 
  private:
+  // Of that distance, or of the next one below that was recorded.
+  const std::vector<Step>& near(int far) const {
+    const auto above = any_.upper_bound(far);
+    return above == any_.begin() ? above->second : std::prev(above)->second;
+  }
+
   static constexpr std::size_t kFew = 5;  // with fewer, any step of that distance will do
   std::map<Key, std::vector<Step>> pools_;
   std::map<int, std::vector<Step>> any_;

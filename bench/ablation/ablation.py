@@ -163,7 +163,8 @@ def ask(options):
     arms = ("first",) if options.stage == "first" else options.arms.split(",")
     for folder in folders(options):
         run = os.path.join(folder, options.stage)
-        if not os.path.exists(os.path.join(run, "store.db")):
+        if not os.path.exists(os.path.join(run, "store.db")) or (
+                options.stage == "step" and not os.path.exists(os.path.join(folder, "parent.cu"))):
             continue
         for arm in arms:
             seen = os.path.join(options.folder, "requests", os.path.basename(folder), arm)
@@ -327,6 +328,8 @@ def keep(options):
                 _, wrong = call(options, "trajectories", os.path.join(folder, "step"), "--output", text)
                 if not wrong:
                     without_paths(text)
+                elif os.path.exists(text):
+                    os.remove(text)
                 print(f"{name}: {wrong or 'kept'}")
         with tarfile.open(options.archive, "w:xz") as archive:
             for name in sorted(os.listdir(into)):
@@ -404,7 +407,7 @@ def parents(options):
             with open(os.path.join(folder, "first.json"), "w", encoding="utf-8") as file:
                 json.dump(seen, file)
 
-    side_by_side(options, one, folders(options), 2)  # they take turns
+    side_by_side(options, one, folders(options), options.each)
 
 
 def answered(path):
@@ -451,7 +454,12 @@ def judge(options):
         for row in new:
             print(json.dumps(row), flush=True)
 
-    side_by_side(options, one, folders(options), options.each)
+    def parents_us(folder):
+        path = os.path.join(folder, "first.json")
+        seen = json.load(open(path, encoding="utf-8")) if os.path.exists(path) else []
+        return seen[-1][2] if isinstance(seen, list) and seen else math.inf
+
+    side_by_side(options, one, sorted(folders(options), key=parents_us), options.each)  # quick ones first
     with open(options.output, "w", encoding="utf-8") as file:
         for folder in folders(options):
             file.writelines(json.dumps(row) + "\n" for row in rows_of(os.path.join(folder, "step.json")))
@@ -570,7 +578,8 @@ def main():
             verb.add_argument("archive")
         if name == "judge":
             verb.add_argument("--output", default=os.path.join(ROOT, "results/ablation.jsonl"))
-            verb.add_argument("--each", type=int, default=1, help="tasks at a time on each GPU")
+        if name in ("parents", "judge"):
+            verb.add_argument("--each", type=int, default=1, help="tasks at a time on each GPU, which take turns")
     options = parser.parse_args()
     options.until = time.monotonic() + getattr(options, "seconds", 0)
     if options.verb == "draw":

@@ -128,13 +128,19 @@ double Bench::fastest_source_us() const {
   return least;
 }
 
-// Whether it is a setting of a source of which another was judged in full, and may be given up once
-// it is seen to be slower than the best. Not where energy counts, of which a slower one may need
-// less, nor where all are to be profiled, nor where the best keeps the contract in part: then
-// nothing that is not probed may pass it.
+// Whether it may be screened: a setting of a source of which another was judged in full. Not where
+// energy counts, of which a slower one may need less, nor where all are to be profiled, nor where
+// the best keeps the contract in part: then nothing that is not probed may pass it.
 bool Bench::is_variant(const Candidate& candidate, const Known& best) const {
-  if (parts_.settings->target != TargetKind::kCuda || parts_.settings->profile_each) return false;
-  if (parts_.settings->objective.wants_energy()) return false;
+  const RunSettings& settings = *parts_.settings;
+  if (settings.target != TargetKind::kCuda || settings.profile_each) return false;
+  if (settings.objective.wants_energy() || settings.redraw) return false;
+  if (!language_row(candidate.language).compiled ||
+      !language_row(best.candidate.language).compiled) {
+    return false;
+  }
+  const auto cases = cases_for(*parts_.task, settings.target);
+  if (std::ranges::count_if(cases, [](const Case* each) { return each->timed; }) != 1) return false;
   if (is_partial(*best.evaluation.correct(), ledger_.borne())) return false;
   const SameSource same(candidate);
   return std::ranges::any_of(ledger_.history(), [&](const KnownPtr& each) {
@@ -156,7 +162,11 @@ Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
     }
     if (const auto twin = by_code_.find(built.code); twin != by_code_.end()) {
       KP_ASSIGN(Measured measured, measured_before(twin->second, built));
-      return Begun(std::move(measured));
+      // What may not be screened itself is judged, though its code was seen in one that was.
+      const bool enough =
+          !is_screened(*measured.evaluation) ||
+          (ledger_.best() != nullptr && is_variant(known.candidate, *ledger_.best()));
+      if (enough) return Begun(std::move(measured));
     }
   }
   begun_[known.id] = built.code;
@@ -204,15 +214,9 @@ Result<void> Bench::whole_around(const Known& known) {
   const Origin& origin = known.candidate.origin;
   for (const std::int64_t id : {origin.parent, origin.repairs}) KP_TRY(whole(id));
   const Correct* correct = known.evaluation.correct();
-  const KnownPtr parent = ledger_.find(origin.parent);
-  if (correct == nullptr || !correct->versus || parent == nullptr ||
-      parent->candidate.source == known.candidate.source) {
-    return {};
-  }
-  const History all = ledger_.history();  // a copy: `whole` changes it
-  for (const KnownPtr& each : all) {
-    if (content_hash(*each) == correct->versus->incumbent) KP_TRY(whole(each->id));
-  }
+  if (correct == nullptr || !correct->versus) return {};
+  const KnownPtr rival = ledger_.champion(correct->versus->incumbent);
+  if (rival != nullptr) KP_TRY(whole(rival->id));
   return {};
 }
 
@@ -345,7 +349,8 @@ Result<bool> Bench::profile(std::int64_t id, Station* station) {
   const double from = real_clock().now_s();
   KP_ASSIGN(Measured measured, outside([&] { return station->measure(order, parts_.phase); }));
   profiling_s_ += real_clock().now_s() - from;
-  if (!has_counters(measured.evidence)) return false;
+  const bool nothing_yet = stored.evidence.items().empty() && stored.evidence.kernels.empty();
+  if (!has_counters(measured.evidence) && !nothing_yet) return false;
   const Diagnosis diagnosis = diagnose(at_ceilings(machine_, measured.evidence), record_);
   KP_TRY(parts_.store->revise({{id, diagnosis, std::move(measured.evidence)}}));
   ledger_.revise(id, diagnosis);

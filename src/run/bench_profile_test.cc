@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is profiled, and when: parents that no counters were collected for, once a writer is to work
-// on them; and what may be given up after a short look.
+// on them; and what may be screened.
 #include <gtest/gtest.h>
 
 #include "base/files.h"
@@ -68,7 +68,7 @@ class BenchProfile : public ::testing::Test {
     return fake;
   }
 
-  // Whether it may be given up after a short look.
+  // Whether it may be screened.
   bool variant(const std::string& v, const std::string& more = "") {
     Known known;
     known.id = 1000;
@@ -144,7 +144,7 @@ TEST_F(BenchProfile, SettingsAreProfiledOnceTheTunerIsDone) {
   EXPECT_FALSE(counted(better));
 }
 
-TEST_F(BenchProfile, OnlyASettingOfASourceThatWasJudgedMayBeGivenUpBriefly) {
+TEST_F(BenchProfile, OnlyASettingOfASourceThatWasJudgedIsScreened) {
   open(smooth());
   EXPECT_FALSE(variant("8")) << "nothing was judged";
   put("4");
@@ -152,14 +152,21 @@ TEST_F(BenchProfile, OnlyASettingOfASourceThatWasJudgedMayBeGivenUpBriefly) {
   EXPECT_FALSE(variant("8", "\n// another source"));
 }
 
-TEST_F(BenchProfile, NoSettingIsGivenUpBrieflyWhereSlowerMayBeBetter) {
+TEST_F(BenchProfile, NoSettingIsScreenedWhereSlowerMayBeBetter) {
   open(smooth());
   put("4");
+  ASSERT_TRUE(variant("8"));
   settings_.objective = kLeastEnergy;
   EXPECT_FALSE(variant("8")) << "it may need less energy";
+  settings_.objective = {};
+  settings_.profile_each = true;
+  EXPECT_FALSE(variant("8")) << "all are timed in full";
+  settings_.profile_each = false;
+  task_.cases.push_back(task_.cases.back());
+  EXPECT_FALSE(variant("8")) << "it may win in the other case";
 }
 
-TEST_F(BenchProfile, NoSettingIsGivenUpBrieflyWhereTheBestKeepsTheContractInPart) {
+TEST_F(BenchProfile, NoSettingIsScreenedWhereTheBestKeepsTheContractInPart) {
   FakeSettings fake;
   fake.landscape = [](const KnobValues& knobs) { return knob(knobs, "V") == 1 ? -1.0 : 100.0; };
   fake.labels = {"given-distribution-only"};
@@ -178,11 +185,22 @@ TEST_F(BenchProfile, AMachineWithoutCountersIsAskedOnce) {
   };
   open(fake);
   put("8");
-  const std::int64_t other = put("1");
+  const std::int64_t other = put("1", "\n// another source");
   EXPECT_FALSE(*bench_->profile(other, station_.get()));
   const int before = built;
   EXPECT_FALSE(*bench_->profile(other, station_.get()));
   EXPECT_EQ(built, before);
+}
+
+// Without counters there is still its machine code to read.
+TEST_F(BenchProfile, ASettingThatWasScreenedHasADiagnosisOnceItIsAParent) {
+  open(smooth());
+  put("8");
+  const std::int64_t slower = put("4");
+  EXPECT_EQ(bench_->ledger().find(slower)->diagnosis.fraction_of_ceiling, 0);
+  EXPECT_TRUE(*bench_->profile(slower, station_.get()));
+  EXPECT_GT(bench_->ledger().find(slower)->diagnosis.fraction_of_ceiling, 0);
+  EXPECT_FALSE(*bench_->profile(slower, station_.get()));
 }
 
 TEST_F(BenchProfile, WrongCandidatesAreNotProfiled) {

@@ -156,13 +156,11 @@ KnownPtr made_from(const Ledger& ledger, const Known& child) {
   const Correct* correct = child.evaluation.correct();
   if (parent == nullptr || correct == nullptr || !correct->versus) return parent;
   if (parent->candidate.source == child.candidate.source) return parent;
-  const std::string& hash = correct->versus->incumbent;
-  const auto rival = std::ranges::find_if(
-      ledger.history(), [&](const KnownPtr& known) { return content_hash(*known) == hash; });
-  if (rival == ledger.history().end() || *rival == parent || (*rival)->brief()) return parent;
+  const KnownPtr rival = ledger.champion(correct->versus->incumbent);
+  if (rival == nullptr || rival == parent || rival->brief()) return parent;
   const std::set<std::string> mine = telling_lines(child.candidate.source);
   const double of_parent = share_in(mine, parent->candidate.source);
-  return share_in(mine, (*rival)->candidate.source) > of_parent + kClearlyNearer ? *rival : parent;
+  return share_in(mine, rival->candidate.source) > of_parent + kClearlyNearer ? rival : parent;
 }
 
 std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const Known& child) {

@@ -26,7 +26,7 @@ struct FactFrame {
 
 // The evaluated candidate that a source was made from: the parent that it was asked for on, or the
 // best of that time, with which it was measured in turn and which its writer saw too, where clearly
-// more of its lines are that one's. Two of three sources that were asked for on another candidate
+// more of its lines are that one's. Three of four sources that were asked for on another candidate
 // than the best are (results/search.md). nullptr: it has no evaluated parent. `ledger`: as fact_of.
 KnownPtr made_from(const Ledger& ledger, const Known& child);
 

@@ -73,6 +73,8 @@ TEST_F(FactOfTest, IsAboutWhatASourceWasMadeFrom) {
   Known best = evaluated(2, "#include \"task.h\"\na\nanother loop\nwith a pipeline\n", 1, at(50));
   const Known slow =
       evaluated(3, "#include \"task.h\"\na\nits own tile\nand its stores\n", 1, at(90));
+  std::get<Correct>(best.evaluation.outcome).versus =
+      Correct::Versus{start.candidate.content_hash(), 2, 1.9, 2.1};
   ledger.record(best);
   ledger.record(slow);
   const auto child = [&](const std::string& more) {

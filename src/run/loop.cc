@@ -461,14 +461,14 @@ Result<RunResult> Loop::run() {
   auto stopped_by = search_until_stopped();
   dismiss_writer();
   if (!stopped_by) return tl::unexpected<Error>(std::move(stopped_by.error()));
+  // The first of several stations may have been given up.
+  Station* alive = pipeline_->free_station();
+  if (*stopped_by != kStoppedByRequest && alive != nullptr) {
+    KP_TRY(bench_.profile_leaders(alive));
+  }
   RunResult found = result(*stopped_by);
   tell(Event::kStopped, ledger_.best().get(), *stopped_by);
   judge(&found);
-  // The first of several stations may have been given up.
-  Station* alive = pipeline_->free_station();
-  if (found.end != RunEnd::kInterrupted && alive != nullptr) {
-    KP_TRY(bench_.profile_leaders(alive));
-  }
   // A start with no other candidate needs no confirmation; a resume asks the writers again.
   const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
   const bool asked = parts_.confirm && !start_alone && found.end != RunEnd::kInterrupted;

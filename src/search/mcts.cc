@@ -206,7 +206,9 @@ void Mcts::put_off(int at, Why why) {
 // What its diagnosis promises would not make it faster than the fastest (results/search.md, "What a
 // written step is worth").
 bool Mcts::outpaced(const Node& node) const {
-  return promises_ && p_.diagnosis > 0 && node.correct && fastest_ >= 0 &&
+  // Without a diagnosis what it promises is not known: then it is profiled where it is chosen.
+  const bool known = node.log_gain > 0 || node.log_light < 0;
+  return promises_ && known && p_.diagnosis > 0 && node.correct && fastest_ >= 0 &&
          node.log_time > nodes_[fastest_].log_time &&
          node.log_time - node.log_gain >= nodes_[fastest_].log_time;
 }

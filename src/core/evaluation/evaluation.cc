@@ -77,6 +77,10 @@ bool has_label(const Correct& correct, Label label) {
 
 bool is_host_form(const Correct& correct) { return has_label(correct, Label::kHostForm); }
 
+bool is_screened(const Evaluation& evaluation) {
+  return evaluation.correct() != nullptr && evaluation.correct()->observed.contains(kScreened);
+}
+
 Borne borne_by(const Correct* start) { return start == nullptr ? Borne() : start->labels; }
 
 bool is_partial(const Correct& correct, const Borne& borne) {

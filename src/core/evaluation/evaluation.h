@@ -110,6 +110,10 @@ struct Evaluation {
   const Correct* correct() const { return std::get_if<Correct>(&outcome); }
 };
 
+// Among what was observed: 1 for a variant that screening found no faster than its incumbent
+// (measure/judge/evaluator.h).
+inline constexpr const char* kScreened = "evaluate.screened";
+bool is_screened(const Evaluation& evaluation);
 bool has_label(const Correct& correct, Label label);
 // Whether its own process held the data and the clock.
 bool is_host_form(const Correct& correct);

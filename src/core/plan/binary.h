@@ -42,8 +42,7 @@ struct Binary {
 struct Subject {
   std::string hash;  // Candidate::content_hash
   std::vector<Binary> binaries;
-  // Another setting of a source that was judged in full: one that is no faster than its incumbent
-  // may be given up after a short look (Evaluator::evaluate).
+  // Another setting of a source that was judged in full: it may be screened (Evaluator::evaluate).
   bool variant = false;
 };
 

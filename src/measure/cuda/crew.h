@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes that run candidates. They start ahead: creating a context takes longer than an
-// evaluation and importing PyTorch takes seconds. Each is used once, then ends. None may start or
-// exit while calls are timed: `settle` and `wait_for_leaving` ensure that. One thread.
+// evaluation and importing PyTorch takes seconds. Each is used once, then ends, but for those that
+// screen variants. None may start or exit while calls are timed: `settle` and `wait_for_leaving`
+// ensure that. One thread.
 #pragma once
 
 #include <algorithm>

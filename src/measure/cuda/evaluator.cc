@@ -30,6 +30,7 @@ namespace kernelpro {
 
 namespace {
 
+constexpr int kMostScreened = 32;      // by a pair of processes, whose difference stays
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 
 bool holds_lesser(const CudaCase& state) {
@@ -64,7 +65,7 @@ class CudaEvaluator : public Evaluator {
   ~CudaEvaluator() override {
     const auto ending = std::async(
         std::launch::async, [module = std::move(settings_.module)]() mutable { module.reset(); });
-    take_scouts("", Queues::kOne);
+    take_screeners("", Queues::kOne);
     crew_.dismiss();
     crew_.retire(std::move(judge_));
     if (shop_.capture) crew_.retire(std::move(*shop_.capture));
@@ -126,9 +127,9 @@ class CudaEvaluator : public Evaluator {
   std::optional<CudaLink> capture_for(const Subject& subject);
   Result<void> give_up_plan(const Subject& subject, const std::string& reason);
   Queues queues_for(const Subject& subject, const Subject* beside) const;
-  Result<std::optional<Outcome>> scout(const Subject& subject, const Subject& incumbent,
-                                       const CudaTimingPlan& plan, double* ready_s);
-  std::vector<CudaWorker> take_scouts(const std::string& incumbent, Queues queues);
+  Result<std::optional<Outcome>> screen(const Subject& subject, const Subject& incumbent,
+                                        const CudaTimingPlan& plan, double* ready_s);
+  std::vector<CudaWorker> take_screeners(const std::string& incumbent, Queues queues);
   // Forgets modified inputs, which are then redrawn before their next use.
   Result<void> sweep() {
     for (CudaCase& state : cases_) KP_TRY(forget_broken_sets(judge_, state));
@@ -146,13 +147,14 @@ class CudaEvaluator : public Evaluator {
   CudaCrew crew_{task_, settings_, cases_};
   ModuleForms forms_{task_, settings_, cases_};
   CudaCalls calls_{shop_, crew_, forms_};
-  // Processes for short looks: one for variants, one for the incumbent that they are compared with.
-  struct Scouts {
+  // Processes that screen: one for variants, one for the incumbent that they are compared with.
+  struct Screeners {
     std::string incumbent;  // its hash
     Queues queues = Queues::kOne;
     std::vector<CudaWorker> pair;  // empty: there are none
+    int screened = 0;              // variants
   };
-  Scouts scouts_;
+  Screeners screeners_;
   bool prepared_ = false;
   std::string uuid_;
   std::uint64_t round_ = 0;
@@ -236,44 +238,48 @@ Result<void> CudaEvaluator::open_stages(int stage) {
   return {};
 }
 
-// The verdict on a variant that does not fit the GPU, or that a short look finds no faster than its
+// The verdict on a variant that does not fit the GPU, or that screening finds no faster than its
 // incumbent; nullopt: judge it in full. Both run in two processes that stay for the next variants,
 // since contexts are what the driver creates most slowly (results/contexts.md). REQUIRES: the lease
 // is held.
-Result<std::optional<Outcome>> CudaEvaluator::scout(const Subject& subject,
-                                                    const Subject& incumbent,
-                                                    const CudaTimingPlan& plan, double* ready_s) {
+Result<std::optional<Outcome>> CudaEvaluator::screen(const Subject& subject,
+                                                     const Subject& incumbent,
+                                                     const CudaTimingPlan& plan, double* ready_s) {
   const Queues queues = queues_for(subject, &incumbent);
-  std::vector<CudaWorker> pair = take_scouts(incumbent.hash, queues);
+  std::vector<CudaWorker> pair = take_screeners(incumbent.hash, queues);
+  const int screened = pair.empty() ? 0 : screeners_.screened;
   crew_.wait_for_leaving();  // no process starts or exits during timing
   crew_.settle();
   if (pair.empty()) {
     crew_.expect_native(2);
-    KP_ASSIGN(pair, crew_.take_native(2, queues));
+    auto taken = crew_.take_native(2, queues);
+    if (!taken) return std::optional<Outcome>();  // memory for two more, perhaps
+    pair = std::move(*taken);
   }
   *ready_s = real_clock().now_s();
   CudaTrial trial(shop_, pair[0], &pair[1], plan);
-  KP_ASSIGN(const auto sight, trial.scout(subject, incumbent));
-  if (sight == CudaTrial::Sight::kFailed) {
+  KP_ASSIGN(const auto found, trial.screen(subject, incumbent));
+  if (found == CudaTrial::Screened::kFailed) {
     for (CudaWorker& worker : pair) crew_.retire(std::move(worker.link));
     crew_.wait_for_leaving();
     KP_TRY(sweep());
     return std::optional<Outcome>();
   }
-  scouts_ = {incumbent.hash, queues, std::move(pair)};
-  if (sight == CudaTrial::Sight::kPerhapsAhead) return std::optional<Outcome>();
-  return std::optional<Outcome>(trial.seen());
+  screeners_ = {incumbent.hash, queues, std::move(pair), screened + 1};
+  if (found == CudaTrial::Screened::kPerhapsAhead) return std::optional<Outcome>();
+  return std::optional<Outcome>(trial.verdict());
 }
 
 // Those that stayed, where they fit; else they end. Empty: there are none.
-std::vector<CudaWorker> CudaEvaluator::take_scouts(const std::string& incumbent, Queues queues) {
-  Scouts scouts = std::exchange(scouts_, Scouts());
+std::vector<CudaWorker> CudaEvaluator::take_screeners(const std::string& incumbent, Queues queues) {
+  std::vector<CudaWorker> pair = std::exchange(screeners_.pair, {});
   const bool alive =
-      std::ranges::all_of(scouts.pair, [](CudaWorker& worker) { return worker.link.running(); });
-  if (alive && scouts.incumbent == incumbent && scouts.queues == queues) {
-    return std::move(scouts.pair);
+      std::ranges::all_of(pair, [](CudaWorker& worker) { return worker.link.running(); });
+  if (alive && screeners_.incumbent == incumbent && screeners_.queues == queues &&
+      screeners_.screened < kMostScreened) {
+    return pair;
   }
-  for (CudaWorker& worker : scouts.pair) crew_.retire(std::move(worker.link));
+  for (CudaWorker& worker : pair) crew_.retire(std::move(worker.link));
   return {};
 }
 
@@ -298,7 +304,14 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
   std::vector<CudaWorker> workers;
   if (natives > 0) {
     crew_.expect_native(natives);
-    KP_ASSIGN(workers, crew_.take_native(natives, queues));
+    auto taken = crew_.take_native(natives, queues);
+    if (!taken && !screeners_.pair.empty()) {  // for lack of their memory, perhaps
+      take_screeners("", queues);
+      crew_.wait_for_leaving();
+      taken = crew_.take_native(natives, queues);
+    }
+    if (!taken) return tl::unexpected<Error>(std::move(taken.error()));
+    workers = std::move(*taken);
   }
   const int stages = (modules[0] ? 1 : 0) + (modules[1] ? 1 : 0);
   for (int stage = 0; stage < stages; ++stage) KP_TRY(open_stages(stage));
@@ -373,13 +386,14 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     const auto now = gpu_state(uuid_);
     return before && now ? foreign_processes(*before, *now) : 0;
   };
-  double ready = 0;
-  std::optional<Outcome> seen;
-  if (!settings_.redraw && may_scout(cases_, mine, theirs ? &*theirs : nullptr)) {
-    KP_ASSIGN(seen, scout(mine, *theirs, plan, &ready));
+  double ready = 0, screening_s = 0;
+  std::optional<Outcome> screened;
+  if (!settings_.redraw && may_screen(cases_, mine, theirs ? &*theirs : nullptr)) {
+    KP_ASSIGN(screened, screen(mine, *theirs, plan, &ready));
+    if (!screened && ready > 0) screening_s = real_clock().now_s() - ready;
   }
   Result<Outcome> outcome =
-      seen ? std::move(*seen) : attempt(mine, theirs ? &*theirs : nullptr, plan, &ready);
+      screened ? std::move(*screened) : attempt(mine, theirs ? &*theirs : nullptr, plan, &ready);
   if (outcome && theirs && forms_.in_doubt(*incumbent, *theirs) && !compared(*outcome)) {
     // Not the candidate's fault, perhaps.
     KP_TRY(give_up_plan(*incumbent, "as a launch plan it could not be compared"));
@@ -407,7 +421,8 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   evaluation.trust = trust_name(host_form ? Trust::kModule : Trust::kPlan);
   evaluation.outcome = std::move(*outcome);
   if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
-    correct->observed["evaluate.worker_ms"] = (ready - start) * 1e3;
+    correct->observed["evaluate.worker_ms"] = (ready - start - screening_s) * 1e3;
+    if (screening_s > 0) correct->observed["evaluate.screen_ms"] = screening_s * 1e3;
     if (host_form) {
       correct->labels.emplace_back(label_name(Label::kHostForm));
       correct->notes.push_back("host form: " + forms_.why_host_form(subject));

@@ -30,14 +30,28 @@ constexpr double kMostFilling = 4;
 constexpr double kMoreSeconds = 0.3;
 constexpr double kLeastLimit = 2, kLimitFactor = 20;  // of a call, over a usual one
 constexpr int kOftenLooked = 8;  // passes: half of them are looked at, then one in 16
-// Of a short look: pairs until it may end and at most, the chance that it may take for an end too
+// Of a screening: pairs until it may end and at most, the chance that it may take for an end too
 // early, and a ratio below which two pairs are enough.
-constexpr int kFirstBrief = 4, kMostBrief = 16;
-constexpr double kBriefAlpha = 0.5, kFarBehind = 0.9;
+constexpr int kFirstScreened = 6, kMostScreened = 16;
+constexpr double kScreenAlpha = 0.5, kFarBehind = 0.9;
 
 SequentialSettings settings_of(const CudaTimingPlan& plan) {
-  if (plan.brief) return {kBriefAlpha, plan.min_effect, kFirstBrief, 1.5, kMostBrief};
+  if (plan.screening) return {kScreenAlpha, plan.min_effect, kFirstScreened, 1.5, kMostScreened};
   return {plan.alpha, plan.min_effect, 12, 1.5, plan.max_pairs};
+}
+
+// 95 % interval of a few ratios: of fewer than six, whose range has less, by Student's t of their
+// logarithms.
+Interval interval_of(const std::vector<double>& ratios) {
+  constexpr double kStudent[] = {12.71, 4.30, 3.18, 2.78};  // 97.5 %, 1 to 4 degrees of freedom
+  const std::size_t n = ratios.size();
+  if (n < 2 || n - 2 >= std::size(kStudent)) return median_interval(ratios);
+  double mean = 0, squares = 0;
+  for (const double ratio : ratios) mean += std::log(ratio) / static_cast<double>(n);
+  for (const double ratio : ratios) squares += std::pow(std::log(ratio) - mean, 2);
+  const double count = static_cast<double>(n);
+  const double by = kStudent[n - 2] * std::sqrt(squares / (count - 1) / count);
+  return {std::exp(mean - by), std::exp(mean), std::exp(mean + by)};
 }
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;
@@ -98,7 +112,7 @@ class Timer {
       if (pass != 0) {
         for (const double ratio : couple_ratios(first_steps, first_us, steps, us)) {
           if (!sequential_.done()) sequential_.add(ratio);
-          if (plan_.brief) ratios_.push_back(ratio);
+          if (plan_.screening) ratios_.push_back(ratio);
           ++pairs_;
         }
       }
@@ -366,7 +380,7 @@ class Timer {
     if (!incumbent_fault_.empty() || busy_) return true;
     if (pairs_ == 0) return false;
     if (out_of_budget()) return true;
-    if (plan_.brief) return sequential_.done() || far_behind();
+    if (plan_.screening) return sequential_.done() || far_behind();
     return static_cast<int>(candidate_us_.size()) >= plan_.min_samples &&
            (sequential_.done() || pairs_ >= plan_.max_pairs);
   }
@@ -394,8 +408,8 @@ class Timer {
       timed.note =
           "it was not compared: the GPU was busy with another process's work when one of the two "
           "was to be timed";
-    } else if (plan_.brief && !ratios_.empty()) {
-      timed.ratio = median_interval(ratios_);
+    } else if (plan_.screening && !ratios_.empty()) {
+      timed.ratio = interval_of(ratios_);
     } else if (sequential_.pairs() > 0) {
       timed.ratio = sequential_.interval();
     }
@@ -419,7 +433,7 @@ class Timer {
   bool candidate_first_ = false;  // in the current couple of passes
   double filled_s_ = 0;
   SequentialRatio sequential_{settings_of(plan_)};
-  std::vector<double> ratios_;  // of a short look
+  std::vector<double> ratios_;  // of a screening
   int pairs_ = 0;
   bool warm_up_ = true;
   int at_most_ = 64;

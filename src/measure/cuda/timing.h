@@ -48,9 +48,9 @@ struct CudaTimingPlan {
   double timeout_s = 30;  // of one call
   double hint_us = 0;     // rough time of a call with all overhead, if known
   bool fresh = true;      // new inputs for every timed call where the reference is fast enough
-  // A few pairs at most, just to see whether the candidate may be faster than its incumbent: as
-  // soon as it is likely not to be, that is enough.
-  bool brief = false;
+  // A few pairs at most, to see whether the candidate may be faster than its incumbent: as soon as
+  // it is likely not to be, that is enough.
+  bool screening = false;
   // Looks at the right results of some timed calls of the candidate, in a set; may be null.
   std::function<Result<void>(const CudaCase&, int set)> look = nullptr;
   TimedProbes* probes = nullptr;  // may be null

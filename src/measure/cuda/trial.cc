@@ -21,7 +21,6 @@ constexpr double kBuildTimeout = 180;  // a PyTorch candidate may compile extens
 // What all calls of an evaluation may take together: as long as two calls at most, and for each
 // case as many calls like its first as checks, times and probes need.
 constexpr double kAllowedLimits = 2, kAllowedCalls = 100;
-constexpr double kWorthDeciding = 1.02;  // a variant's ratio
 constexpr const char* kUncaptured =
     ". This was outside of a stream capture: let launch do the same in a capture and without one";
 constexpr const char* kReordered =
@@ -311,8 +310,6 @@ CudaTrial::Verdict CudaTrial::decide(CudaCase& state, const Binary& incumbent, C
   if (decided || timed->timing.median_us >= kBriefUs || !shop_.more) {
     return std::optional<Outcome>();
   }
-  // Among settings of a source another would win as much.
-  if (subject_->variant && timed->ratio->mid < kWorthDeciding) return std::optional<Outcome>();
   auto both = shop_.more(2);
   if (!both) {
     correct_.notes.push_back("no further processes for a closer comparison: " +

@@ -56,10 +56,10 @@ inline constexpr int kKernelBenchTrials = 5;  // KernelBench's input sets
 // The contents on which a candidate is checked: those of the rotation, or KernelBench's trials.
 std::vector<SetContent> check_contents(const CudaCase& state, Policy policy);
 
-// Whether a short look may be enough: both are native, and one case is timed. Where there are more,
-// a variant that loses in one may win in all.
-bool may_scout(const std::vector<CudaCase>& cases, const Subject& subject,
-               const Subject* incumbent);
+// Whether a variant may be screened: it and its incumbent are native, one case is timed, and that
+// one has two sets. Where more are timed, a variant that loses in one may win in all.
+bool may_screen(const std::vector<CudaCase>& cases, const Subject& subject,
+                const Subject* incumbent);
 
 class CudaTrial {
  public:
@@ -75,14 +75,14 @@ class CudaTrial {
   // `incumbent` may be null.
   Result<Outcome> run(const Subject& subject, const Subject* incumbent);
 
-  // A short look at a variant (Subject::variant): checks as ever, then a few pairs of calls on sets
-  // that the checks have shown to it, without probes. All that this could hide makes a kernel look
-  // faster, and what looks faster, or wrong, must be judged in full, in processes of its own. So
-  // the worker may have run other variants. REQUIRES: `may_scout`.
-  enum class Sight { kBehind, kRefused, kPerhapsAhead, kFailed };
-  Result<Sight> scout(const Subject& subject, const Subject& incumbent);
+  // Screens a variant (Subject::variant): checks as ever, then a few pairs of calls on sets that
+  // the checks left behind, without probes. Nothing that this may miss makes a kernel look slower,
+  // and what looks faster, or wrong, must be judged in full, in processes of its own. So both
+  // workers may have run other variants. REQUIRES: `may_screen`.
+  enum class Screened { kBehind, kRefused, kPerhapsAhead, kFailed };
+  Result<Screened> screen(const Subject& subject, const Subject& incumbent);
   // The verdict after kBehind and kRefused, once.
-  Outcome seen() { return refused_ ? std::move(*refused_) : Outcome(conclude()); }
+  Outcome verdict() { return refused_ ? std::move(*refused_) : Outcome(conclude()); }
 
  private:
   // A step's result: nothing, or the fault of the candidate.
@@ -100,7 +100,7 @@ class CudaTrial {
 
   void begin(const Subject& subject, const Subject* incumbent);
   Correct conclude();
-  Result<Sight> look_briefly(CudaCase& state);
+  Result<Screened> compare_briefly(CudaCase& state);
   Verdict run_case(std::size_t i, const Subject& subject, const Subject* incumbent);
   Verdict load(CudaWorker& worker, const char* name, const CudaCase& state, const Binary& binary,
                std::map<std::string, double>* facts);

@@ -25,9 +25,8 @@ TEST_F(WholeEvaluator, TimesHonestKernels) {
   EXPECT_NEAR(against.correct()->versus->ratio, 2, 0.01);
 }
 
-// Another setting of a judged source: a short look is enough for one that is no faster, and for
-// nothing else.
-TEST_F(WholeEvaluator, ASlowerVariantIsLookedAtBriefly) {
+// Another setting of a judged source.
+TEST_F(WholeEvaluator, AVariantIsScreenedAndJudgedInFullOnlyIfItMayBeFaster) {
   settings_.probes = true;
   const auto variant = [&](const std::string& name) {
     Subject made = subject(name);
@@ -35,15 +34,10 @@ TEST_F(WholeEvaluator, ASlowerVariantIsLookedAtBriefly) {
     return made;
   };
   const Subject honest = subject("honest"), slow = subject("twice_as_slow");
-  const auto given_up = [](const Evaluation& e) {
-    return e.correct() != nullptr && std::ranges::any_of(e.correct()->notes, [](const auto& note) {
-             return note.find("no faster than what it was compared with") != std::string::npos;
-           });
-  };
-  for (int again = 0; again < 3; ++again) {  // the incumbent's process is the same one
+  for (int again = 0; again < 3; ++again) {
     const Evaluation slower = evaluate(variant("twice_as_slow"), &honest);
     ASSERT_TRUE(slower.correct() && slower.correct()->versus) << said(slower);
-    EXPECT_TRUE(given_up(slower));
+    EXPECT_TRUE(is_screened(slower));
     EXPECT_NEAR(slower.correct()->versus->ratio, 0.5, 0.01);
     EXPECT_LT(slower.correct()->versus->high, 1);
     EXPECT_NEAR(slower.correct()->timings.at(0).median_us, 2 * kHonestUs, 0.2);
@@ -57,19 +51,49 @@ TEST_F(WholeEvaluator, ASlowerVariantIsLookedAtBriefly) {
   ASSERT_NE(rejected, nullptr) << said(refused);
   EXPECT_EQ(rejected->rule, "plan");
   const Evaluation equal = evaluate(variant("honest"), &honest);
-  EXPECT_TRUE(given_up(equal)) << said(equal);
+  EXPECT_TRUE(is_screened(equal)) << said(equal);
   EXPECT_TRUE(std::holds_alternative<WrongResult>(evaluate(variant("wrong"), &honest).outcome));
-  // Faster, or seemingly so: judged as any other.
+  // Faster, or seemingly so, than another incumbent: judged as any other.
   const Evaluation faster = evaluate(variant("honest"), &slow);
   ASSERT_TRUE(faster.correct() && faster.correct()->versus) << said(faster);
-  EXPECT_FALSE(given_up(faster));
+  EXPECT_FALSE(is_screened(faster));
   EXPECT_NEAR(faster.correct()->versus->ratio, 2, 0.01);
   EXPECT_GE(faster.correct()->timings[0].samples, 10);
-  const Evaluation cheat = evaluate(variant("memo"), &slow);
-  EXPECT_FALSE(given_up(cheat)) << said(cheat);
+  const Outcome alone = evaluate("memo", "twice_as_slow").outcome;
+  EXPECT_EQ(outcome_kind(evaluate(variant("memo"), &slow).outcome), outcome_kind(alone));
   const Evaluation partly = evaluate(variant("skips_when_small"), &slow);
   ASSERT_TRUE(partly.correct() != nullptr) << said(partly);
   EXPECT_FALSE(partly.correct()->labels.empty());
+}
+
+TEST_F(WholeEvaluator, AVariantOfATaskOfTwoTimedCasesIsNotScreened) {
+  Case other = task_.cases[0];
+  other.name = "other";
+  task_.cases.push_back(other);
+  Subject both{"slow in both", {binary("twice_as_slow"), binary("twice_as_slow")}};
+  Subject honest{"honest in both", {binary("honest"), binary("honest")}};
+  both.binaries[1].case_name = honest.binaries[1].case_name = "other";
+  both.variant = true;
+  const Evaluation e = evaluate(both, &honest);
+  ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
+  EXPECT_FALSE(is_screened(e));
+  EXPECT_EQ(e.correct()->timings.size(), 2u);
+}
+
+TEST_F(WholeEvaluator, FactsOfAScreenedVariantAreOfItsTimedCase) {
+  Case checked = task_.cases[0];
+  checked.name = "checked";
+  checked.timed = false;
+  task_.cases.push_back(checked);
+  Subject both{"longer where timed", {binary("twice_as_slow"), binary("twice_as_slow")}};
+  both.binaries[0].plan.nodes[0].grid = {64, 1, 1};
+  both.binaries[1].case_name = "checked";
+  both.variant = true;
+  Subject honest{"honest", {binary("honest"), binary("honest")}};
+  honest.binaries[1].case_name = "checked";
+  const Evaluation e = evaluate(both, &honest);
+  ASSERT_TRUE(is_screened(e)) << said(e);
+  EXPECT_EQ(e.correct()->observed.at("launch__waves_per_multiprocessor"), 2);
 }
 
 // As evidence is about that case.

@@ -64,9 +64,9 @@ class Evaluator {
   // independent of the inputs); with kEnvironment or kBadInput when a case does not fit.
   virtual Result<void> prepare(const References& references) = 0;
   // Never throws for anything that a candidate does; an Error is the machine's fault. `incumbent`
-  // may be null: then the candidate is timed alone. cuda: a variant that a short look finds no
-  // faster than its incumbent is checked as all are, and neither timed in full nor probed; a note
-  // says so. Nothing that such a look leaves out makes a kernel look slower.
+  // may be null: then the candidate is timed alone. cuda: a variant is screened first, by its
+  // checks and a few pairs of calls; where it is not clearly faster than its incumbent, that is all
+  // (is_screened), and its time and interval are rough.
   virtual Result<Evaluation> evaluate(const Subject& subject, const Subject* incumbent) = 0;
   // Labels that apply to every verdict on this task here, as names for Correct::labels
   // ("float64-at-reduced-case"). Valid after prepare().

@@ -233,9 +233,10 @@ StationMaker local_stations(TargetMaker maker) {
         continue;
       }
       if (workshop == nullptr) {
-        workshop = std::make_shared<Workshop>(
-            task, settings.target, targets[i]->compiler, settings.jobs,
-            disassemble_ahead(task, settings.target), settings.profile_each);
+        workshop =
+            std::make_shared<Workshop>(task, settings.target, targets[i]->compiler, settings.jobs,
+                                       disassemble_ahead(task, settings.target),
+                                       settings.profile_each || settings.objective.wants_energy());
       }
       StationSettings own = settings;
       own.gpu = gpus[i];

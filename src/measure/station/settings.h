@@ -32,11 +32,12 @@ struct StationSettings {
   std::vector<std::string> include_dirs;  // cuda: where candidates may include from
   // cuda: hardware counters of each new best candidate, or of each that is judged alone.
   CounterSet counters = CounterSet::kOff;
-  bool profile_each = false;  // cuda: counters of every correct candidate, not only of new bests
-  int jobs = 0;               // compilers at a time; 0: one per core
-  int modules_ahead = 0;      // cuda: PyTorch candidates to come, so that Python can start now
-  int evaluations = 0;        // to come; 0: unknown. After the last, no worker is prepared
-  int standby = 1;            // cuda: worker processes kept ready; brief calls are timed in all
+  // cuda: every correct candidate is timed in full and profiled, not only those that may lead.
+  bool profile_each = false;
+  int jobs = 0;           // compilers at a time; 0: one per core
+  int modules_ahead = 0;  // cuda: PyTorch candidates to come, so that Python can start now
+  int evaluations = 0;    // to come; 0: unknown. After the last, no worker is prepared
+  int standby = 1;        // cuda: worker processes kept ready; brief calls are timed in all
 };
 
 std::string station_settings_to_json(const StationSettings& settings);

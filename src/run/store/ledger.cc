@@ -50,6 +50,13 @@ std::string Ledger::failures_by_kind() const {
   return text;
 }
 
+KnownPtr Ledger::champion(const std::string& hash) const {
+  for (const std::size_t at : ranking_.champions()) {
+    if (content_hash(*history_[at]) == hash) return history_[at];
+  }
+  return nullptr;
+}
+
 KnownPtr Ledger::find(std::int64_t id) const { return known_at(place(id)); }
 
 double Ledger::comparable_us(std::int64_t id) const {

@@ -60,6 +60,8 @@ class Ledger {
   Promise promise(std::int64_t id) const;
   // Versus the baseline; 1 when there is none.
   SpeedUp best_speedup() const;
+  // The candidate with this content hash among all that were the best; nullptr: none.
+  KnownPtr champion(const std::string& content_hash) const;
   const Borne& borne() const { return ranking_.borne(); }  // CandidateRanking::borne
   // Replaces a candidate's diagnosis after the machine's ceilings were measured again. REQUIRES: it
   // is recorded.
