@@ -33,7 +33,7 @@ KERNELS = [
     ("conv2d, ReLU, max-pool, TF32", "PyTorch",
      ["results/exchange/conv2d_relu_maxpool.jsonl", (FLAGSHIPS, "conv2d_relu_maxpool/confirmed.jsonl")]),
     ("product, strict fp32", "PyTorch", [(FLAGSHIPS, "matmul_fp32/diagnosed.jsonl")]),
-    ("attention, fp16", "PyTorch", ["results/exchange/attention_fp16.jsonl", (SEARCHES, "attention_fp16/mcts.jsonl")]),
+    ("attention, fp16", "PyTorch", ["results/exchange/attention_fp16.jsonl", (SEARCHES, "attention_fp16/confirmed.jsonl")]),
     ("product, bf16", "cuBLAS", ["results/exchange/gemm_bf16.jsonl"]),
     ("MoE weight gradient, bf16", "VeOmni's Triton",
      ["results/exchange/moe_dw1.jsonl", (FLAGSHIPS, "moe_dw1/diagnosed.jsonl")]),
