@@ -24,6 +24,7 @@ namespace kernelpro {
   TOOL(kProductsOffTensorCores)                  \
   TOOL(kSerialGraph)                             \
   TOOL(kUnitsInTurn)                             \
+  TOOL(kProductsTwice)                           \
   TOOL(kDeviceCopies)                            \
   TOOL(kHostCopies)                              \
   TOOL(kHostSyncs)                               \

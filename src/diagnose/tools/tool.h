@@ -64,8 +64,9 @@ class Facts {
   std::span<const KernelEvidence> kernels() const { return evidence_.kernels; }
   // Of a PyTorch module's call, those that launch something, in order; empty: unknown.
   std::span<const OperatorCall> operators() const { return evidence_.operators; }
-  // Of the kernel (diagnose/roofline/parts.h).
+  // Of the kernel, or of one of `kernels()` (diagnose/roofline/parts.h).
   double products_of_parts() const;
+  double products_of_parts(const KernelEvidence& kernel) const;
   // What one of them needs by itself (diagnose/account/make_account.h).
   double floor_us(const OperatorCall& call) const;
 
