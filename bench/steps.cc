@@ -2,7 +2,8 @@
 // Searches on a synthetic landscape made of recorded steps of writers (bench/ablation/steps.py):
 // what a step from a candidate brings is drawn from recorded steps whose parent was as far behind
 // the best, was a start or not, and promised to reach the best or not.
-//   bench/ablation/steps.py --rows build/steps.json; bench_steps build/steps.json [SEEDS]
+//   bench/ablation/steps.py --rows build/steps.json; bench_steps build/steps.json [SEEDS
+//   [WIDENING]]
 // Prints for each search and budget the geometric mean of the best over the start, the 95 %
 // interval of its ratio to `greedy` over the seeds, and how many seeds came out ahead of `greedy`.
 // No limit of the hardware is in it, and a step is worth as much late as early: it compares
@@ -88,9 +89,9 @@ struct Node {
 };
 
 // The best over the start after each evaluation.
-std::vector<double> run(const Steps& steps, const std::string& name, int budget,
-                        std::uint64_t seed) {
-  auto search = make_search(name, SearchParameters(), seed);
+std::vector<double> run(const Steps& steps, const std::string& name,
+                        const SearchParameters& parameters, int budget, std::uint64_t seed) {
+  auto search = make_search(name, parameters, seed);
   if (!search) {
     std::fprintf(stderr, "bench_steps: %s\n", search.error().text().c_str());
     std::exit(2);
@@ -119,7 +120,7 @@ std::vector<double> run(const Steps& steps, const std::string& name, int budget,
   return gains;
 }
 
-int compare(const std::string& path, int seeds) {
+int compare(const std::string& path, int seeds, const SearchParameters& parameters) {
   const auto text = read_file(path);
   const auto rows = text ? parse_json(*text) : std::nullopt;
   if (!rows || !rows->is_array() || rows->empty()) {
@@ -133,8 +134,8 @@ int compare(const std::string& path, int seeds) {
   std::map<std::string, std::vector<std::vector<double>>> gains;
   for (const SearchRow& row : searches()) {
     for (int seed = 1; seed <= seeds; ++seed) {
-      gains[std::string(row.name)].push_back(
-          run(steps, std::string(row.name), kBudgets[1], static_cast<std::uint64_t>(seed)));
+      gains[std::string(row.name)].push_back(run(steps, std::string(row.name), parameters,
+                                                 kBudgets[1], static_cast<std::uint64_t>(seed)));
     }
   }
   std::printf(
@@ -170,8 +171,10 @@ int compare(const std::string& path, int seeds) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: bench_steps STEPS.json [SEEDS]\n");
+    std::fprintf(stderr, "usage: bench_steps STEPS.json [SEEDS [WIDENING]]\n");
     return 2;
   }
-  return kernelpro::compare(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 2000);
+  kernelpro::SearchParameters parameters;
+  if (argc > 3) parameters.widening = std::atof(argv[3]);
+  return kernelpro::compare(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 2000, parameters);
 }

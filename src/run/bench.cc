@@ -156,6 +156,8 @@ Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
     measured.evaluation->compile_ms = built.compile_ms;
     return Begun(std::move(measured));
   }
+  const KnownPtr best = ledger_.best();
+  const bool variant = best != nullptr && is_variant(known.candidate, *best);
   if (!built.code.empty()) {
     for (const auto& [id, code] : begun_) {
       if (code == built.code) return Begun(Busy{});
@@ -163,20 +165,17 @@ Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
     if (const auto twin = by_code_.find(built.code); twin != by_code_.end()) {
       KP_ASSIGN(Measured measured, measured_before(twin->second, built));
       // What may not be screened itself is judged, though its code was seen in one that was.
-      const bool enough =
-          !is_screened(*measured.evaluation) ||
-          (ledger_.best() != nullptr && is_variant(known.candidate, *ledger_.best()));
-      if (enough) return Begun(std::move(measured));
+      if (variant || !is_screened(*measured.evaluation)) return Begun(std::move(measured));
     }
   }
   begun_[known.id] = built.code;
   Order order;
   order.candidate = known.candidate;
   order.energy.emplace();
-  if (const KnownPtr best = ledger_.best()) {
+  order.variant = variant;
+  if (best != nullptr) {
     KP_ASSIGN(const KnownPtr incumbent, whole(best->id));
     order.incumbent = incumbent->candidate;
-    order.variant = is_variant(known.candidate, *best);
     // Only kernels that others will be derived from are worth counters: the best one and, where
     // PyTorch leads, the best one with a source to change.
     const double source_us = fastest_source_us();
@@ -187,7 +186,7 @@ Result<Bench::Begun> Bench::begin(const Known& known, const Built& built) {
     order.counters_above = std::min(*order.counters_above, kNearBest);
   }
   if (parts_.settings->profile_each) order.counters_above = 0;
-  if (order.variant) order.counters_above.reset();  // profile_leaders
+  if (variant) order.counters_above.reset();  // once it leads, by profile_leaders
   return Begun(std::move(order));
 }
 

@@ -69,6 +69,7 @@ double Facts::products_of_parts() const {
   const double us = maybe("timing.median").value_or(0) * maybe("kernel.share").value_or(1);
   return kernelpro::products_of_parts(evidence_, of_kernel(), us);
 }
+
 double Facts::products_of_parts(const KernelEvidence& kernel) const {
   const double share = kernel.facts.get("kernel.share").value_or(0);
   const double us = maybe("timing.median").value_or(0) * share;

@@ -40,18 +40,13 @@ SequentialSettings settings_of(const CudaTimingPlan& plan) {
   return {plan.alpha, plan.min_effect, 12, 1.5, plan.max_pairs};
 }
 
-// 95 % interval of a few ratios: of fewer than six, whose range has less, by Student's t of their
-// logarithms.
+// 95 % interval of a few ratios. The range of fewer than six has less.
 Interval interval_of(const std::vector<double>& ratios) {
-  constexpr double kStudent[] = {12.71, 4.30, 3.18, 2.78};  // 97.5 %, 1 to 4 degrees of freedom
-  const std::size_t n = ratios.size();
-  if (n < 2 || n - 2 >= std::size(kStudent)) return median_interval(ratios);
-  double mean = 0, squares = 0;
-  for (const double ratio : ratios) mean += std::log(ratio) / static_cast<double>(n);
-  for (const double ratio : ratios) squares += std::pow(std::log(ratio) - mean, 2);
-  const double count = static_cast<double>(n);
-  const double by = kStudent[n - 2] * std::sqrt(squares / (count - 1) / count);
-  return {std::exp(mean - by), std::exp(mean), std::exp(mean + by)};
+  if (ratios.size() < 2 || ratios.size() >= kFirstScreened) return median_interval(ratios);
+  std::vector<double> logarithms;
+  for (const double ratio : ratios) logarithms.push_back(std::log(ratio));
+  const Interval of_logarithms = mean_interval(logarithms);
+  return {std::exp(of_logarithms.low), std::exp(of_logarithms.mid), std::exp(of_logarithms.high)};
 }
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;

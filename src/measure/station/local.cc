@@ -37,11 +37,6 @@ bool worth_counters(const Order& order, const Correct& correct) {
   return !versus || versus->low > 1 || versus->ratio > *order.counters_above;
 }
 
-// Nobody asks why another setting of a source is slower than the best.
-bool worth_evidence(const Order& order, const Correct& correct) {
-  return !order.variant || !correct.versus || correct.versus->ratio > 1;
-}
-
 class LocalStation : public Station {
  public:
   LocalStation(const Task& task, const StationSettings& settings, Target target,
@@ -152,8 +147,8 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
   if (settings_.target == TargetKind::kCpu) workshop_->wait_until_idle();
   measured.phases_ms["wait"] += watch.lap();
   std::future<void> disassembling;
-  if (order.observe && !order.variant)
-    disassembling = observe_ahead(task_, settings_.target, subject);
+  const bool ahead = order.observe && !order.variant;  // most variants are screened
+  if (ahead) disassembling = observe_ahead(task_, settings_.target, subject);
   auto evaluation = evaluate(order, subject, *versus ? &**versus : nullptr, phase);
   if (cancel_requested()) return measured;
   if (!evaluation) return tl::unexpected<Error>(std::move(evaluation.error()));
@@ -164,7 +159,8 @@ Result<Measured> LocalStation::measure(const Order& order, const Phase& phase) {
   measured.phases_ms["evaluate"] = watch.lap();
   measured.labels = target_.evaluator->task_labels();
   const Correct* correct = measured.evaluation->correct();
-  if (!order.observe || correct == nullptr || !worth_evidence(order, *correct)) return measured;
+  // Nobody asks why another setting of a source is slower than the best.
+  if (!order.observe || correct == nullptr || is_screened(*measured.evaluation)) return measured;
   if (phase) phase("collecting evidence");
   if (disassembling.valid()) disassembling.wait();
   const CounterSet counters =

@@ -18,21 +18,21 @@ constexpr double kAlike = 1.25;      // one of the two over the other
 constexpr double kUsual = 0.4;       // of the shorter one's time, what another way leaves out
 constexpr double kLeastPart = 0.12;  // of the kernels' time, for each of the two
 
-struct Multiplies {
+struct Multiplier {
   std::string name;
   double share = 0;
   double products = 0;  // of the task's
 };
 
 std::optional<Finding> products_twice(const Facts& facts) {
-  std::vector<Multiplies> found;
+  std::vector<Multiplier> found;
   for (const KernelEvidence& kernel : facts.kernels()) {
     const double products = facts.products_of_parts(kernel) / kFewestProducts;
     if (products < kWhole) continue;
     found.push_back({kernel.name, kernel.facts.get("kernel.share").value_or(0), products});
   }
   if (found.size() != 2) return std::nullopt;
-  std::ranges::sort(found, {}, &Multiplies::share);
+  std::ranges::sort(found, {}, &Multiplier::share);
   const auto [fewer, more] = std::minmax(found[0].products, found[1].products);
   if (more > kNoMore || more > kAlike * fewer || found[0].share < kLeastPart) return std::nullopt;
   Finding finding;
@@ -42,12 +42,12 @@ std::optional<Finding> products_twice(const Facts& facts) {
   finding.metrics = {"kernel.share",
                      "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
                      "task.matmul_flops"};
-  const auto named = [](const Multiplies& each) {
+  const auto named = [](const Multiplier& each) {
     return "`" + one_line(short_kernel_name(each.name)) + "` (" + percent(each.share) +
            " of the kernels' time)";
   };
   finding.cause = named(found[0]) + " and " + named(found[1]) +
-                  " each compute about as many products as the task has: it is computed twice.";
+                  " each compute about as many products as the task has: all of them twice.";
   finding.prescriptions = {
       {"algorithm",
        "Where the first pass is for statistics alone, get them from the inputs: means are linear "

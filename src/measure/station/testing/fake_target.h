@@ -75,7 +75,11 @@ class FakeEvaluator : public Evaluator {
       evaluation.outcome = Crashed{"the process was ended by signal 9 (Killed)", "", *by};
       return evaluation;
     }
-    return judge(subject, incumbent, settings_.factor ? settings_.factor() : 1);
+    auto judged = judge(subject, incumbent, settings_.factor ? settings_.factor() : 1);
+    auto* correct = judged ? std::get_if<Correct>(&judged->outcome) : nullptr;
+    const bool behind = correct != nullptr && correct->versus && correct->versus->ratio <= 1;
+    if (subject.variant && behind) correct->observed[kScreened] = 1;
+    return judged;
   }
   Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
     auto judged =
