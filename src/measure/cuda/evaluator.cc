@@ -182,11 +182,15 @@ Result<void> CudaEvaluator::prepare(const References& references) {
                                "add one: the cuda target checks candidates against it");
   }
   KP_ASSIGN(const Reply hello, trusted(judge_.ask({{"do", "hello"}}, kStartTimeout), "the judge"));
-  const JsonReader r(hello.json);
-  uuid_ = r.text("uuid");
+  uuid_ = JsonReader(hello.json).text("uuid");
   KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
-  KP_TRY(preparation_.prepare(references, static_cast<double>(r.natural("free_bytes")),
-                              static_cast<double>(r.natural("granularity"))));
+  // Once more: others may have come or gone meanwhile.
+  KP_ASSIGN(const Reply now, trusted(judge_.ask({{"do", "hello"}}, kStartTimeout), "the judge"));
+  const JsonReader r(now.json);
+  KP_TRY(preparation_.prepare(
+      references,
+      {static_cast<double>(r.natural("free_bytes")), static_cast<double>(r.natural("total_bytes"))},
+      static_cast<double>(r.natural("granularity"))));
   crew_.brief(uuid_, device_files_of_others(uuid_));
   prepared_ = true;
   make_ready();

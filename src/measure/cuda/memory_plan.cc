@@ -116,15 +116,23 @@ double least_bytes(const MemoryNeed& need) {
   return make_plan(need, kLeastSets, 0, !need.module, 0, false).held;
 }
 
-std::string memory_shortage(const MemoryNeed& need, const std::string& case_name,
-                            double free_bytes) {
+Error memory_shortage(const MemoryNeed& need, const std::string& case_name, double free_bytes,
+                      double of_others) {
   const MemoryPlan least = make_plan(need, kLeastSets, 0, !need.module, free_bytes, false);
-  return "case " + case_name + " needs " + gigabytes(least.bytes) +
-         " of GPU memory for two input sets (inputs " + gigabytes(need.inputs + need.parameters) +
-         ", outputs " + gigabytes(need.outputs) + ", expected results " +
-         gigabytes(least.wide ? need.expected_wide : need.expected_narrow) + " each" +
-         (need.module ? "; the module itself " + gigabytes(need.declared_bytes) : std::string()) +
-         "), " + gigabytes(std::max(free_bytes, 0.0)) + " are free";
+  std::string text =
+      "case " + case_name + " needs " + gigabytes(least.bytes) +
+      " of GPU memory for two input sets (inputs " + gigabytes(need.inputs + need.parameters) +
+      ", outputs " + gigabytes(need.outputs) + ", expected results " +
+      gigabytes(least.wide ? need.expected_wide : need.expected_narrow) + " each" +
+      (need.module ? "; the module itself " + gigabytes(need.declared_bytes) : std::string()) +
+      "), " + gigabytes(std::max(free_bytes, 0.0)) + " are free";
+  if (of_others > 0) {
+    return {ErrorKind::kEnvironment,
+            text + "; other programs on this GPU hold " + gigabytes(of_others),
+            "stop the other programs on this GPU, or let fewer runs share it; then try again"};
+  }
+  return {ErrorKind::kBadInput, text,
+          "make the case smaller (for a PyTorch file: --set NAME=VALUE)"};
 }
 
 }  // namespace kernelpro

@@ -6,10 +6,17 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "core/task/module.h"
 #include "core/task/task.h"
 
 namespace kernelpro {
+
+// A GPU's memory, in bytes.
+struct GpuRoom {
+  double free_bytes = 0;
+  double total_bytes = 0;
+};
 
 // Bytes, of one set unless noted.
 struct MemoryNeed {
@@ -58,8 +65,9 @@ std::optional<MemoryPlan> plan_memory(const MemoryNeed& need, double free_bytes,
 double least_bytes(const MemoryNeed& need);
 
 // "case big needs 143.1 GB of GPU memory for two input sets (inputs ..., outputs ...), 130.0 GB are
-// free".
-std::string memory_shortage(const MemoryNeed& need, const std::string& case_name,
-                            double free_bytes);
+// free". `of_others`: bytes that other programs hold, without which the case would fit (0: it would
+// not): then the machine lacks something, else the case is too large.
+Error memory_shortage(const MemoryNeed& need, const std::string& case_name, double free_bytes,
+                      double of_others);
 
 }  // namespace kernelpro

@@ -107,9 +107,16 @@ TEST(CudaMemoryPlan, GivesUpSetsBeforeWidthAndThenSaysWhatIsMissing) {
   }
   EXPECT_TRUE(narrow_seen);
   EXPECT_FALSE(plan_memory(need, 20 * kGB, 4, false));
-  const std::string text = memory_shortage(need, "big", 20 * kGB);
-  EXPECT_NE(text.find("case big needs"), std::string::npos) << text;
-  EXPECT_NE(text.find("20 GB are free"), std::string::npos) << text;
+  const Error large = memory_shortage(need, "big", 20 * kGB, 0);
+  EXPECT_EQ(large.kind, ErrorKind::kBadInput);
+  EXPECT_NE(large.message.find("case big needs"), std::string::npos) << large.message;
+  EXPECT_NE(large.message.find("20 GB are free"), std::string::npos) << large.message;
+  EXPECT_NE(large.next.find("--set"), std::string::npos) << large.next;
+  // What others hold is no fault of the task.
+  const Error shared = memory_shortage(need, "big", 20 * kGB, 90 * kGB);
+  EXPECT_EQ(shared.kind, ErrorKind::kEnvironment);
+  EXPECT_NE(shared.message.find("other programs on this GPU hold 90 GB"), std::string::npos)
+      << shared.message;
   // A native reference writes doubles only.
   const MemoryNeed native = memory_need(task, task.cases[0], nullptr, 2 * kMiB);
   EXPECT_FALSE(plan_memory(native, 30 * kGB, 4, false));

@@ -20,10 +20,10 @@ constexpr std::int64_t kCrossCheckBytes = 2LL << 30;  // of a float64 tensor
 
 }  // namespace
 
-Result<void> CudaPreparation::prepare(const References& references, double free_bytes,
+Result<void> CudaPreparation::prepare(const References& references, const GpuRoom& room,
                                       double granularity) {
   cases_.clear();
-  KP_TRY(open_cases(free_bytes, granularity));
+  KP_TRY(open_cases(room, granularity));
   const bool native = settings_.module == nullptr;
   KP_ASSERT(!native || references.binaries.size() == cases_.size());
   for (std::size_t i = 0; i < cases_.size(); ++i) {
@@ -38,7 +38,7 @@ Result<void> CudaPreparation::prepare(const References& references, double free_
   return {};
 }
 
-Result<void> CudaPreparation::open_cases(double free_bytes, double granularity) {
+Result<void> CudaPreparation::open_cases(const GpuRoom& room, double granularity) {
   const std::vector<const Case*> cases = cases_for(task_, TargetKind::kCuda);
   const bool declared = !contract() && settings_.module != nullptr;
   std::vector<MemoryNeed> needs;
@@ -57,7 +57,8 @@ Result<void> CudaPreparation::open_cases(double free_bytes, double granularity) 
     needs.push_back(memory_need(task_, *c, description ? &*description : nullptr, granularity));
     least.push_back(least_bytes(needs.back()));
   }
-  double left = free_bytes - kContextBytes;
+  double left = room.free_bytes - kContextBytes;
+  const double of_others = room.total_bytes - room.free_bytes;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     double for_others = 0;
     for (std::size_t k = i + 1; k < cases.size(); ++k) for_others += least[k];
@@ -66,10 +67,9 @@ Result<void> CudaPreparation::open_cases(double free_bytes, double granularity) 
                                           : kLeastSets;
     const auto plan = plan_memory(needs[i], left - for_others, wanted, declared);
     if (!plan) {
-      return fail(ErrorKind::kBadInput,
-                  memory_shortage(needs[i], cases[i]->name, left - for_others),
-                  "make the case smaller (for a PyTorch file: --set NAME=VALUE), or stop the other "
-                  "programs on this GPU");
+      return tl::unexpected<Error>(memory_shortage(
+          needs[i], cases[i]->name, left - for_others,
+          plan_memory(needs[i], left - for_others + of_others, wanted, declared) ? of_others : 0));
     }
     KP_ASSIGN(CudaCase state, open_case(judge_, task_, *cases[i], settings_.policy, *plan));
     state.labels = labels[i];

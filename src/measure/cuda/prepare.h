@@ -22,15 +22,15 @@ class CudaPreparation {
       : task_(task), settings_(settings), judge_(judge), reference_(reference), cases_(cases) {}
 
   // Fills `cases`. Fails with kTask for a task that cannot be judged, with kBadInput when a case
-  // does not fit into `free_bytes` of GPU memory. REQUIRES: references of a native task.
-  Result<void> prepare(const References& references, double free_bytes, double granularity);
+  // does not fit into the GPU memory that is free. REQUIRES: references of a native task.
+  Result<void> prepare(const References& references, const GpuRoom& room, double granularity);
   // New contents for every set.
   Result<void> redraw();
   // Of every verdict on the task. Valid after `prepare`.
   const std::vector<std::string>& labels() const { return labels_; }
 
  private:
-  Result<void> open_cases(double free_bytes, double granularity);
+  Result<void> open_cases(const GpuRoom& room, double granularity);
   Result<void> fill_case(CudaCase& state);
   Result<void> widen_tolerances(CudaCase& state);
   Result<void> tell_rules(const CudaCase& state);

@@ -49,7 +49,8 @@ TEST_F(SanitizerTest, WhatTheHardwareTrappedOnHasItsLines) {
   EXPECT_EQ(sanitizer_sentence(*xml, layout_, tensors_),
             "compute-sanitizer: Illegal instruction, by thread (256, 0, 0) of block (44, 0, 0) in "
             "tma_load at kernel.cu:85, called in load_x at kernel.cu:273, called in convolve at "
-            "kernel.cu:317");
+            "kernel.cu:317; a tensor copy traps so if its box does not begin at a multiple of 16 "
+            "bytes in the contiguous dimension");
 }
 
 TEST_F(SanitizerTest, AddressesAreToldByTheNearestTensor) {

@@ -21,7 +21,8 @@ namespace {
 
 constexpr double kSpare = 6e9;  // GPU memory for contexts and PyTorch's reserve
 
-// Memory limit for the largest case; generous if the machine's memory is unknown.
+// Memory limit for the largest case; generous if the machine's memory is unknown. What others hold
+// on a GPU does not count: a task would have other cases whenever other runs share it.
 double memory_for(const OpenSettings& settings) {
   if (settings.memory_bytes > 0) return settings.memory_bytes;
   if (settings.target == TargetKind::kCpu) {
@@ -31,7 +32,7 @@ double memory_for(const OpenSettings& settings) {
   }
   const auto state = gpu_state(settings.gpu);
   if (!state || state->total_bytes == 0) return 1e12;
-  return static_cast<double>(state->total_bytes) - static_cast<double>(state->used_bytes) - kSpare;
+  return static_cast<double>(state->total_bytes) - kSpare;
 }
 
 bool is_half(Precision precision) {

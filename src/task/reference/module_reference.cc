@@ -42,7 +42,6 @@ const char* drawn_as(DrawKind kind) {
 
 ErrorKind kind_of(RefusalKind refusal) {
   if (refusal == RefusalKind::kTask) return ErrorKind::kTask;
-  if (refusal == RefusalKind::kMemory) return ErrorKind::kBadInput;
   return ErrorKind::kEnvironment;
 }
 

@@ -107,8 +107,10 @@ std::string left_to_win(const ProposalRequest& request) {
     return "Left to win: not known, as it is faster than the measured ceiling allows.";
   }
   const std::string share = number(100 * fraction, 2) + " % of the speed of light";
-  std::string text =
-      "Left to win: about " + number(std::max(1.0, 1 / fraction), 2) + "x, as it runs at " + share;
+  const double left = std::max(1.0, 1 / fraction);
+  std::string text = "Left to win: about " +
+                     (left < 100 ? number(left, 2) : std::to_string(std::lround(left))) +
+                     "x, as it runs at " + share;
   if (diagnosis.floor_us > 0) text += " (" + human_us(diagnosis.floor_us) + " a call)";
   if (const Finding* other = on_another_unit(diagnosis)) {
     text += "; at most " + number(other->upper_speedup, 2) + "x on another unit, as " +

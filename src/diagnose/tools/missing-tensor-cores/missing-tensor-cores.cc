@@ -25,8 +25,10 @@ constexpr double kLeastShare = 0.3;  // of the call's time
 // kernel reaches of the latter, below which other flaws come first.
 constexpr double kWorthParts = 1.25;
 constexpr double kGoodFma = 0.4;
-constexpr double kFmaBusy = 0.35;   // of its peak: the kernel is the one that multiplies
-constexpr double kFused = 0.2;      // without counters: of the loop
+constexpr double kFmaBusy = 0.35;  // of its peak: the kernel is the one that multiplies
+constexpr double kFused = 0.2;     // without counters: of the loop
+// Products that plain multiply-adds would compute in this part of the time are not what takes it.
+constexpr double kTooFewProducts = 0.05;
 constexpr double kWholeCall = 0.8;  // from this share on, the call's bytes are the kernel's
 // In code without a task: multiply-adds for each half that is widened, their part of the loop, and
 // how busy their pipe is.
@@ -211,6 +213,7 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   const double possible = std::max(roof.memory_floor_us, matrix_us);
   // A memory-bound product gains nothing from matrix units (a matrix times a vector).
   if (possible <= 0 || roof.time_us < 1.25 * possible) return std::nullopt;
+  if (fma > 0 && matmul / fma * 1e6 < kTooFewProducts * roof.time_us) return std::nullopt;
   Finding finding;
   finding.severity = Severity::kCritical;
   finding.metrics = {"task.matmul_flops", "sass.hmma", "sass.hgmma", "ceiling.tensor_rate",

@@ -4,7 +4,7 @@
 // them, small cases' cross-check and the windows that explain a failure.
 //
 // The verbs (CASE, SET and layouts as in core/plan/protocol.h):
-//   hello -> {"uuid","free_bytes","granularity"}
+//   hello -> {"uuid","free_bytes","total_bytes","granularity"}
 //   open {case, tensors, workspace, sets, sharing} -> {"layout","reference_layout"}
 //   close {case}
 //   share {case, set, slots:[I,...], expected} -> {"own":[BOOL,...]} + descriptors of those in own
@@ -171,7 +171,10 @@ class Judge {
       std::snprintf(two, sizeof two, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
       text += (i == 4 || i == 6 || i == 8 || i == 10) ? std::string("-") + two : two;
     }
-    return Json{{"uuid", text}, {"free_bytes", free_bytes}, {"granularity", granularity}};
+    return Json{{"uuid", text},
+                {"free_bytes", free_bytes},
+                {"total_bytes", total},
+                {"granularity", granularity}};
   }
 
   Result<Json> open(const WorkerCommand& command) {

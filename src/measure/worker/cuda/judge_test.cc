@@ -82,6 +82,7 @@ TEST_F(Judges, FillAndCompareASet) {
   EXPECT_EQ(hello["uuid"], "GPU-00112233-4455-6677-8899-aabbccddeeff");
   EXPECT_EQ(hello["granularity"], 2u << 20);
   EXPECT_GT(hello["free_bytes"].get<std::uint64_t>(), 1u << 30);
+  EXPECT_GE(hello["total_bytes"], hello["free_bytes"]);
   const Json opened = open();
   ASSERT_TRUE(ok(opened)) << opened;
   const auto layout = layout_from_json(dump_json(opened["layout"]));
