@@ -13,7 +13,7 @@ import json
 import sqlite3
 import sys
 
-PARTS = {"waiting for a process": "worker", "checking": "check", "timing": "time"}
+PARTS = {"waiting for its turn": "turn", "waiting for a process": "worker", "checking": "check", "timing": "time"}
 SCREENED = "evaluate.screened"  # observed
 AGAIN = "not measured a second time"
 

@@ -2,6 +2,7 @@
 """Computes expected results from inputs in the judge's buffers, into the judge's buffers."""
 
 import contextlib
+import math
 import time
 
 import torch
@@ -17,6 +18,31 @@ from .tracing import Trace
 # Tolerances, relative to the larger of the element and the output's root mean square, above which
 # summation order cannot explain a difference.
 _AGREE = {"float64": 1e-9, "fp32": 1e-4, "fp16": 1e-2, "bf16": 3e-2}
+_IN_FLOAT64 = ("float64", "rounded", "tight")
+
+
+class Ways:
+    """Whether to compute with cuDNN or without. Its convolutions in float64 may be many times slower than
+    PyTorch's own, which multiply matrices on FP64 tensor cores, or not: both are tried, and the faster
+    stays."""
+    SLOW_MS = 100  # below, either will do
+
+    def __init__(self):
+        self._ms = {}  # kind -> {with cuDNN: [milliseconds of each call]}
+
+    def choose(self, kind):
+        tried = self._ms.get(kind, {})
+        with_it, without = tried.get(True, []), tried.get(False, [])
+        if not with_it or min(with_it) < self.SLOW_MS:
+            return True
+        if not without:
+            return False
+        if len(with_it) < 2 and min(without) < min(with_it):
+            return True  # its first call also loads libraries
+        return min(with_it) <= min(without)
+
+    def note(self, kind, with_it, milliseconds):
+        self._ms.setdefault(kind, {}).setdefault(with_it, []).append(milliseconds)
 
 
 def compute(loaded, attached, numerics, twice):
@@ -27,19 +53,18 @@ def compute(loaded, attached, numerics, twice):
     model = loaded.model()
     dtype_of = _dtype_rule(numerics, attached.precision)
     with telling(f"the module cannot be computed in {_said(numerics, attached.precision)}"):
-        try:
-            arguments = _arguments(description, attached, numerics, dtype_of)
+        def fresh():
             _bind(loaded, attached, dtype_of)
+            return _arguments(description, attached, numerics, dtype_of)
+
+        try:
             seed = attached.seed if numerics == "kernelbench" else 0
-            results, milliseconds = _timed_call(loaded, model, arguments, numerics, attached, seed)
+            results, milliseconds = _fastest_call(loaded, model, fresh, numerics, attached, seed)
             _store(description, attached, results, numerics)
             del results
             random = ""
             if twice:
-                _bind(loaded, attached, dtype_of)
-                arguments = _arguments(description, attached, numerics, dtype_of)
-                random = _differs(loaded, model, arguments, numerics, attached)
-            del arguments
+                random = _differs(loaded, model, fresh(), numerics, attached)
         finally:
             loaded.release()
     return {"milliseconds": milliseconds, "processor_s": time.thread_time() - started,
@@ -55,7 +80,7 @@ def _said(numerics, precision):
 
 def _dtype_rule(numerics, precision):
     """Maps a declared dtype to the one used in the computation; `every`: integers too."""
-    if numerics in ("float64", "rounded", "tight"):
+    if numerics in _IN_FLOAT64:
         return lambda t, every=False: torch.float64 if t.is_floating_point() else t.dtype
     if numerics == "kernelbench":
         run = PRECISIONS[precision]
@@ -120,11 +145,32 @@ def _call(loaded, model, arguments, numerics, attached, seed):
 
 
 def _default_dtype(loaded, numerics, attached):
-    if numerics in ("float64", "rounded", "tight"):
+    if numerics in _IN_FLOAT64:
         return torch.float64
     if numerics == "kernelbench":
         return loaded.default_dtype
     return attached.half or loaded.default_dtype
+
+
+def _fastest_call(loaded, model, fresh, numerics, attached, seed):
+    """`fresh()`: the arguments, with the module's states in place."""
+    if attached.device != "cuda" or numerics not in _IN_FLOAT64:
+        return _timed_call(loaded, model, fresh(), numerics, attached, seed)
+    with_it = loaded.ways.choose(numerics)
+    before, torch.backends.cudnn.enabled = torch.backends.cudnn.enabled, with_it
+    try:
+        results, milliseconds = _timed_call(loaded, model, fresh(), numerics, attached, seed)
+    except RuntimeError:  # no such operator without it, or no memory
+        if with_it:
+            raise
+        loaded.ways.note(numerics, False, math.inf)
+        results = None
+    finally:
+        torch.backends.cudnn.enabled = before
+    if results is None:
+        return _fastest_call(loaded, model, fresh, numerics, attached, seed)
+    loaded.ways.note(numerics, with_it, milliseconds)
+    return results, milliseconds
 
 
 def _timed_call(loaded, model, arguments, numerics, attached, seed):

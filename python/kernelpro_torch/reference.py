@@ -38,6 +38,7 @@ class Loaded:
         self.device = device
         self.draws_on_device = None  # unknown so far
         self.flags = None  # PyTorch's switches as set by the file
+        self.ways = computing.Ways()
         self.description = None
         self.forget_model()
         default = torch.get_default_dtype()

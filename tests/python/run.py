@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests the package python/kernelpro against the real program, on the CPU.
 
-    run.py KERNELPRO                api_test.py and, with PyTorch, modules_test.py and the notebook
+    run.py KERNELPRO                api_test.py and, with PyTorch, modules_test.py, reference_test.py and
+                                    the notebook
     run.py --types KERNELPRO VENV   mypy --strict, and frames_test.py with pandas
     run.py --prepare VENV           makes the environment of --types, alone
 
@@ -43,9 +44,10 @@ def main():
         torch = with_torch()
         check(torch or sys.executable, "api_test.py", kernelpro=sys.argv[1])
         if torch is None:
-            print("modules_test.py and the notebook: skipped, no interpreter has PyTorch")
+            print("modules_test.py, reference_test.py and the notebook: skipped, no interpreter has PyTorch")
             return
         check(torch, "modules_test.py", kernelpro=sys.argv[1])
+        check(torch, "reference_test.py")
         with tempfile.TemporaryDirectory() as folder:
             check(torch, HERE / "notebook.py", SOURCE / "examples" / "python.ipynb",
                   kernelpro=sys.argv[1], cwd=folder)

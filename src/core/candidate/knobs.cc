@@ -200,12 +200,8 @@ Result<Knob> parse_knob(std::string_view declaration, int line) {
   if (colon == std::string_view::npos) return knob;
   const std::string tags = replace_all(std::string(declaration.substr(colon + 1)), ",", " ");
   knob.tags = words(replace_all(tags, "_", "-"));  // a matter of spelling
-  for (const std::string& tag : knob.tags) {
-    if (!is_tag(tag)) {
-      return wrong_knob(line, who + " has the tag \"" + printable(tag) + "\"",
-                        "tags are lower-case words such as tile-size; put remarks on another line");
-    }
-  }
+  // Other words make it a remark: not worth a kernel.
+  if (!std::all_of(knob.tags.begin(), knob.tags.end(), is_tag)) knob.tags.clear();
   return knob;
 }
 

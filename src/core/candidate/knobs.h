@@ -2,8 +2,8 @@
 // Tunable constants that a source declares in comments:
 //     // @knob TILE 16 32 64 : tile-size
 // The first value is the default. Tags after the colon link a knob to prescriptions
-// (core/finding/finding.h). A knob is set as text, `#define TILE 32`, after the source's header
-// block.
+// (core/finding/finding.h); text of other words there is a remark. A knob is set as text,
+// `#define TILE 32`, after the source's header block.
 #pragma once
 
 #include <cstddef>

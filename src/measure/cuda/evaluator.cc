@@ -365,7 +365,9 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
 
   // Python takes seconds to start: other work may use the GPU meanwhile.
   std::optional<CudaLink> capture = capture_for(subject);
+  const double asked = real_clock().now_s();
   KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
+  const double turn_s = real_clock().now_s() - asked;
   calls_.settle();
   const Subject mine = planned(subject, std::move(capture));
   if (is_module(subject) && forms_.late_s(subject) > 0) {
@@ -425,7 +427,8 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   evaluation.trust = trust_name(host_form ? Trust::kModule : Trust::kPlan);
   evaluation.outcome = std::move(*outcome);
   if (auto* correct = std::get_if<Correct>(&evaluation.outcome)) {
-    correct->observed["evaluate.worker_ms"] = (ready - start - screening_s) * 1e3;
+    correct->observed["evaluate.turn_ms"] = turn_s * 1e3;  // other runs had the GPU
+    correct->observed["evaluate.worker_ms"] = (ready - start - turn_s - screening_s) * 1e3;
     if (screening_s > 0) correct->observed["evaluate.screen_ms"] = screening_s * 1e3;
     if (host_form) {
       correct->labels.emplace_back(label_name(Label::kHostForm));

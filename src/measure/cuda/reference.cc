@@ -136,16 +136,23 @@ Result<void> CudaReference::lean(const CudaCase& state, int set, const kp::Key& 
   return {};
 }
 
+Result<ComputeFacts> CudaReference::ask_module(const CudaCase& state, int set, Numerics numerics,
+                                               bool twice) {
+  Result<ComputeFacts> facts = settings_.module->compute(*state.c, set, numerics, twice);
+  if (facts) module_ms_ += facts->milliseconds;
+  return facts;
+}
+
 Result<void> CudaReference::compute_module(CudaCase& state, int set, bool twice) {
   char& lesser = state.lesser[static_cast<std::size_t>(set)];
   lesser = false;
-  Result<ComputeFacts> facts = settings_.module->compute(*state.c, set, state.numerics, twice);
+  Result<ComputeFacts> facts = ask_module(state, set, state.numerics, twice);
   if (!facts && state.numerics == Numerics::kFloat64 && facts.error().kind != ErrorKind::kTask) {
     // An operation has no float64: use the declared types. If float64 worked before, other work on
     // the GPU took the memory: only these inputs fall back.
     if (!state.self_checked) state.numerics = Numerics::kStrict;
     lesser = state.self_checked;
-    facts = settings_.module->compute(*state.c, set, Numerics::kStrict, twice);
+    facts = ask_module(state, set, Numerics::kStrict, twice);
   }
   if (!facts) return tl::unexpected<Error>(at_case(facts.error(), state));
   if (!facts->random.empty()) {
@@ -385,7 +392,7 @@ Result<void> CudaReference::measure_rounding(CudaCase& state, int set, std::vect
   if (lost != nullptr) lost->clear();
   for (int run = few_elements(state) ? kRoundedRuns : 1; run > 0; --run) {
     // Without enough memory for it, the rules stay unchanged.
-    if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kRounded, false)) return {};
+    if (!ask_module(state, kRoundedSet, Numerics::kRounded, false)) return {};
     if (lost != nullptr) {
       KP_ASSIGN(const std::vector<Deviation> found, deviations(judge_, state, set));
       lost->resize(found.size());

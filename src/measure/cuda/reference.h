@@ -38,6 +38,8 @@ class CudaReference {
   Result<std::vector<int>> linear_inputs(CudaCase& state, int set);
   // Recomputes whatever the set holds: for inputs that were changed on purpose. Draws nothing.
   Result<void> recompute(CudaCase& state, int set);
+  // Milliseconds that the module has computed on the GPU so far, for all expected results.
+  double module_ms() const { return module_ms_; }
 
  private:
   // One level of fill().
@@ -47,6 +49,7 @@ class CudaReference {
   Result<void> draw(CudaCase& state, int set, const SetContent& content, bool* changed);
   Result<void> lean(const CudaCase& state, int set, const kp::Key& key);
   Result<void> compute(CudaCase& state, int set);
+  Result<ComputeFacts> ask_module(const CudaCase& state, int set, Numerics numerics, bool twice);
   Result<void> compute_module(CudaCase& state, int set, bool twice);
   Result<void> compute_native(CudaCase& state, int set, bool twice);
   Result<void> look(CudaCase& state, int set, bool typical);
@@ -78,6 +81,7 @@ class CudaReference {
   CudaLink& judge_;
   const Task& task_;
   const EvaluateSettings& settings_;
+  double module_ms_ = 0;
 };
 
 // Of a set's expected results that are floating.

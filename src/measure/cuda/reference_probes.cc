@@ -111,7 +111,7 @@ Result<void> CudaReference::measure_norm(CudaCase& state, int set, const SetCont
     for (int run = few_elements(state) ? kNormRuns : 1; run >= 0; --run) {
       const bool plain = run == 0;
       const Numerics numerics = plain ? Numerics::kStrict : Numerics::kTight;
-      if (!settings_.module->compute(*state.c, kRoundedSet, numerics, false)) return {};
+      if (!ask_module(state, kRoundedSet, numerics, false)) return {};
       KP_TRY(add(plain ? kPlainRoom : 1));
     }
   }
@@ -139,7 +139,7 @@ Result<bool> CudaReference::compute_nudged(CudaCase& state, int set, const SetCo
   KP_TRY(reshape(state, set, kp::subkey(content.key, kp::kNudgeStream),
                  nudge_shapes(state.tensors, task_.precision, !state.shares_parameters(set))));
   KP_TRY(attach_outputs(state, set));
-  return settings_.module->compute(*state.c, kRoundedSet, Numerics::kFloat64, false).has_value();
+  return ask_module(state, kRoundedSet, Numerics::kFloat64, false).has_value();
 }
 
 Result<void> CudaReference::admit_nudged(CudaCase& state, int set, const SetContent& content) {
@@ -153,7 +153,7 @@ Result<void> CudaReference::admit_nudged(CudaCase& state, int set, const SetCont
   KP_ASSIGN(state.admitted[kind], ask_admitted(state, set));
   if (!shows_products(kind) || settings_.module == nullptr) return {};
   // Still attached to the set's outputs.
-  if (!settings_.module->compute(*state.c, kRoundedSet, Numerics::kStrict, false)) {
+  if (!ask_module(state, kRoundedSet, Numerics::kStrict, false)) {
     state.nudged.erase(kind);
     return {};
   }

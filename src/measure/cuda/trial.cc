@@ -406,6 +406,7 @@ CudaTrial::Verdict CudaTrial::run_case(std::size_t i, const Subject& subject,
 void CudaTrial::begin(const Subject& subject, const Subject* incumbent) {
   subject_ = &subject;
   incumbent_ = incumbent;
+  reference_ms_ = shop_.reference.module_ms();
   allowance_->limit_s = kAllowedLimits * timing_.timeout_s;
   settle_in(worker_, subject);
   if (other_ != nullptr) settle_in(*other_, *incumbent);
@@ -423,6 +424,8 @@ Correct CudaTrial::conclude() {
                                                    {"evaluate.audit_ms", audit_s_},
                                                    {"evaluate.probe_ms", probe_s_}};
   for (const auto& [name, seconds] : phases) correct_.observed[name] = seconds * 1e3;
+  // Of the phases above: what the module computed on the GPU for expected results.
+  correct_.observed["evaluate.reference_ms"] = shop_.reference.module_ms() - reference_ms_;
   correct_.observed.insert(facts_.begin(), facts_.end());
   return std::move(correct_);
 }

@@ -180,6 +180,7 @@ class CudaTrial {
   std::optional<ProbeFailure> blamed_;  // the latest timing ended, perhaps on this probe
   std::optional<Outcome> refused_;      // a variant that could not be loaded
   bool crashed_ = false;                // by a probe: its worker runs nothing further
+  double reference_ms_ = 0;             // of the module before this trial
   double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
 };
 

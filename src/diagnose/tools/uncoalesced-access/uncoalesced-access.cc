@@ -19,6 +19,8 @@ constexpr double kNoShared = 0.02;  // of L1's wavefronts
 constexpr double kPieces = 4;       // sectors over the ideal
 constexpr double kQueued = 0.4;     // of the waits
 constexpr double kLeastGain = 1.1;
+constexpr double kBlamed = 1.5;  // waits that samples blame on others may go with these
+constexpr double kMostWaited = 0.97;
 
 // kUnknown: far apart, in an order that the code does not reveal.
 enum class Pattern { kStrided, kMisaligned, kScattered, kUnknown };
@@ -171,6 +173,22 @@ bool in_pieces(const Facts& facts, const Accesses& loads, const Accesses& stores
          stalls(facts, {Stall::kLgThrottle, Stall::kMioThrottle}, 0) >= kQueued;
 }
 
+bool is_global_access(std::string_view instruction) {
+  return executes(instruction, "LDG") || executes(instruction, "STG");
+}
+
+// What samples blame on global accesses is all that can go: beside bulk copies, or behind the
+// barriers of roles, other waits look the same to counters.
+void bound_by_samples(const Facts& facts, Finding* finding) {
+  const Places* places = facts.places();
+  if (places == nullptr || places->basis != Places::Basis::kSampled) return;
+  const double waited =
+      exposed_by(facts, is_global_access) + exposed(facts, {Stall::kDrain}).value_or(0);
+  const double most = 1 / (1 - std::min(kMostWaited, kBlamed * waited));
+  finding->upper_speedup = std::min(finding->upper_speedup, most);
+  finding->likely_speedup = std::min(finding->likely_speedup, most);
+}
+
 std::optional<Finding> counted(const Facts& facts) {
   const auto loads = global_loads(facts);
   const auto stores = global_stores(facts);
@@ -190,6 +208,7 @@ std::optional<Finding> counted(const Facts& facts) {
   if (pattern == Pattern::kMisaligned || pattern == Pattern::kScattered) {
     finding.likely_speedup = middle(1, finding.likely_speedup);
   }
+  bound_by_samples(facts, &finding);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = excess >= 3 ? Severity::kCritical : Severity::kWarning;
   finding.cause = described(load_side ? reads : writes, load_side ? "load" : "store");
