@@ -229,7 +229,7 @@ Result<std::string> write_request(const std::string& folder, const ExchangeReque
   KP_TRY(write_file(join(path, "task.h"), request.task_header));
   const std::string extension(language_row(parent.language).extension);
   KP_TRY(write_file(join(path, "parent." + extension), parent.source));
-  if (best_is_another(request) && request.memory && !request.best->brief()) {
+  if (shows_best(request)) {
     const Candidate& best = request.best->candidate;
     const std::string end(language_row(best.language).extension);
     KP_TRY(write_file(join(path, "best." + end), best.source));

@@ -223,6 +223,12 @@ TEST_F(PromptTest, AnotherSourceIsShownWhereItIsTheBest) {
   all[1].diagnosis.findings[0].another_unit = true;
   request.parent = shared(all[1]);
   EXPECT_FALSE(contains(filled("coder"), "leave everything else alone")) << "its ceiling is higher";
+  // A task's module, which kernels with a label rank behind, stands there as the definition.
+  all[0].candidate.language = Language::kPython;
+  request.start = shared(all[0]);
+  set_history(all, 1, &request);
+  EXPECT_TRUE(contains(filled("coder"), "The best so far is candidate 1"));
+  EXPECT_FALSE(contains(filled("coder"), "## The best so far")) << filled("coder");
   request.memory = false;
   EXPECT_FALSE(contains(filled("coder"), "// the best of all"));
 }

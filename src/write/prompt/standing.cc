@@ -152,8 +152,14 @@ bool best_is_another(const ProposalRequest& request) {
          !SameSource(request.parent->candidate)(*request.best);
 }
 
+bool shows_best(const ProposalRequest& request) {
+  if (!request.memory || !best_is_another(request) || request.best->brief()) return false;
+  const bool first = request.start != nullptr && request.best->id == request.start->id;
+  return !(first && language_row(request.best->candidate.language).in_python);
+}
+
 std::string best_text(const ProposalRequest& request) {
-  if (!request.memory || !best_is_another(request) || request.best->brief()) return "";
+  if (!shows_best(request)) return "";
   const Candidate& best = request.best->candidate;
   return "## The best so far: candidate " + std::to_string(request.best->id) +
          "\nTake from it what serves this change.\n\n" +

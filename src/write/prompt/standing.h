@@ -15,9 +15,11 @@ std::string standing_text(const ProposalRequest& request);
 
 // Whether the best is another source than the parent, so that a writer has to see it, too.
 bool best_is_another(const ProposalRequest& request);
+// Whether its source is shown. Not with `memory` off, nor if it is the task's module, which
+// stands in the prompt as the definition.
+bool shows_best(const ProposalRequest& request);
 
-// The best source with its heading; "" when it is the parent's, or there is none. Not with
-// `memory` off.
+// The best source with its heading; "" when it is not shown.
 std::string best_text(const ProposalRequest& request);
 
 // How much may change: one thing near the speed of light; elsewhere what the account shows, too,
