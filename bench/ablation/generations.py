@@ -173,20 +173,31 @@ def recall(options):
         _, wrong = call(options, "pack", recorded, run)
         for path in glob.glob(run + ".generation*.json"):
             os.rename(path, os.path.join(run, path[len(run) + 1:]))
+        if os.path.exists(run + ".open"):  # a request whose answers were not measured
+            name, arm = os.path.relpath(run, options.folder).split(os.sep)
+            request = os.path.join(options.folder, "requests", name, arm, str(measured(run) + 1))
+            os.makedirs(os.path.dirname(request), exist_ok=True)
+            os.rename(run + ".open", request)
+            os.rename(os.path.join(request, "asked"), os.path.join(run, "asked"))
+            with open(os.path.join(run, "asked"), encoding="utf-8") as file:
+                os.makedirs(os.path.join(run, "exchange", file.read(), "reply"), exist_ok=True)
+        if not wrong:
+            settle(run)
         print(f"{run}: {wrong or 'recalled'}")
 
 
-def settle(run, search):
-    """An arm's own settings, and no GPU by its number: the run may go on where others are."""
+def settle(run, search=None):
+    """An arm's own search, and no GPU by its number: the run may go on where others are."""
     store = sqlite3.connect(os.path.join(run, "store.db"))
     settings = json.loads(store.execute("select value from meta where key = 'settings'").fetchone()[0])
-    store.execute("update meta set value = ? where key = 'settings'", [json.dumps(settings | {"search": search, "gpu": ""})])
+    settings |= {"gpu": ""} | ({} if search is None else {"search": search})
+    store.execute("update meta set value = ? where key = 'settings'", [json.dumps(settings)])
     store.commit()
     store.close()
 
 
 def keep(options):
-    """The runs as text, in an archive."""
+    """The runs as text, in an archive, with requests whose answers were not measured."""
     with tempfile.TemporaryDirectory() as folder:
         for name, arm, run in runs(options):
             into = os.path.join(folder, name)
@@ -198,6 +209,10 @@ def keep(options):
                 without_paths(text)
             for path in glob.glob(os.path.join(run, "generation*.json")):
                 shutil.copy(path, os.path.join(into, arm + "." + os.path.basename(path)))
+            request = os.path.join(options.folder, "requests", name, arm, str(measured(run) + 1))
+            if os.path.exists(os.path.join(run, "asked")) and os.path.exists(request):
+                shutil.copytree(request, os.path.join(into, arm + ".open"))
+                shutil.copy(os.path.join(run, "asked"), os.path.join(into, arm + ".open"))
             print(f"{name}, {arm}: {wrong or 'kept'}")
         with tarfile.open(options.archive, "w:xz") as archive:
             for name in sorted(os.listdir(folder)):

@@ -17,12 +17,14 @@ constexpr MetricRow kCallPlanRows[] = {
     {"plan.handovers", "1", "kernels that read what an earlier one wrote, in pairs"},
     {"plan.handover_bytes", "byte", "bytes that kernels write and read only for one another"},
     {"plan.handover_largest", "byte", "of them, the largest buffer"},
+    {"plan.handover_summed", "byte", "of them, those whose readers also need a summary of them"},
     {"plan.consumers", "1", "kernels that read what an earlier one wrote"},
 };
 
 constexpr MetricRow kKernelPlanRows[] = {
     {"kernel.launches", "1", "launches of this kernel in one call"},
     {"kernel.concurrent", "1", "1 when other kernels of the call may run at the same time"},
+    {"kernel.handed_bytes", "byte", "its part of plan.handover_bytes, as a reader"},
 };
 
 // The graph says which kernels there are; their times come from a profiler.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -20,6 +21,7 @@ constexpr std::size_t kMostNodes = 2500;
 constexpr std::uint64_t kGranularity = 2ull << 20;
 constexpr std::uint64_t kBase = 1ull << 40;
 constexpr std::size_t kAddressBytes = sizeof(std::uint64_t);
+constexpr double kSummary = 64;  // a buffer's size over that of a summary of it
 
 struct Place {
   std::size_t slot = 0;
@@ -342,18 +344,23 @@ class Facts {
     facts.call["plan.data_levels"] = most;
   }
 
+  // One kernel's result that a later one reads.
+  struct Handover {
+    int from, to;
+    double size, bytes;  // `bytes`: with the write, unless the caller needs it
+  };
+
   // What one kernel writes and a later one reads. Fusing them makes the write unnecessary unless
   // the buffer is a result of the call.
   void handovers(const Memory& reader) {
-    double bytes = 0, largest = 0, pairs = 0;
-    std::set<int> consumers;
+    std::vector<Handover> all;
     for (std::size_t k = 0; k < order_.size(); ++k) {
       if (!is(order_[k], PlanNode::Kind::kKernel)) continue;
       const double most = reader.most_written(plan_.nodes[static_cast<std::size_t>(order_[k])]);
       for (const Access& written : nodes_[static_cast<std::size_t>(order_[k])].accesses) {
         if (!written.writes) continue;
         const double size = std::min(static_cast<double>(written.end - written.begin), most);
-        double readers = 0;
+        const std::size_t first = all.size();
         bool needed = !reader.is_workspace(written.slot);  // the caller needs it in memory
         for (std::size_t i = k + 1; i < order_.size(); ++i) {
           if (!is(order_[i], PlanNode::Kind::kKernel) || same_work(order_[k], order_[i])) continue;
@@ -364,24 +371,51 @@ class Facts {
             rewrites = rewrites || a.writes;
           }
           if (!reads) continue;
-          readers += 1;
-          consumers.insert(order_[i]);
+          all.push_back({order_[k], order_[i], size, size});
           // From here on the rewriting node hands over its own result.
           if (rewrites) {
             needed = false;
             break;
           }
         }
-        if (readers == 0) continue;
-        pairs += readers;
-        largest = std::max(largest, size);
-        bytes += size * (readers + (needed ? 0 : 1));
+        if (all.size() > first && !needed) all[first].bytes += size;
       }
     }
-    facts.call["plan.handovers"] = pairs;
+    tell(all);
+  }
+
+  void tell(const std::vector<Handover>& all) {
+    double bytes = 0, largest = 0, summed = 0;
+    std::set<int> consumers;
+    std::map<int, std::vector<Handover>> by_writer;
+    for (const Handover& each : all) by_writer[each.from].push_back(each);
+    for (const Handover& each : all) {
+      bytes += each.bytes;
+      largest = std::max(largest, each.size);
+      consumers.insert(each.to);
+      auto& kernel = facts.kernels[plan_.nodes[static_cast<std::size_t>(each.to)].function];
+      kernel["kernel.handed_bytes"] += each.bytes;
+      if (summed_up(each, by_writer)) summed += each.bytes;
+    }
+    facts.call["plan.handovers"] = static_cast<double>(all.size());
     facts.call["plan.handover_bytes"] = bytes;
     facts.call["plan.handover_largest"] = largest;
+    facts.call["plan.handover_summed"] = summed;
     facts.call["plan.consumers"] = static_cast<double>(consumers.size());
+  }
+
+  // Whether the reader also waits for something much smaller that comes from the same kernel by way
+  // of another: a sum, a maximum.
+  static bool summed_up(const Handover& each,
+                        const std::map<int, std::vector<Handover>>& by_writer) {
+    for (const Handover& way : by_writer.at(each.from)) {
+      const auto beyond = by_writer.find(way.to);
+      if (way.to == each.to || beyond == by_writer.end()) continue;
+      for (const Handover& rest : beyond->second) {
+        if (rest.to == each.to && kSummary * rest.size < each.size) return true;
+      }
+    }
+    return false;
   }
 
   const LaunchPlan& plan_;

@@ -53,6 +53,7 @@ void chain(LaunchPlan* plan) {
 constexpr int kIn = 0, kOut = 1, kWork = 2;
 constexpr const char* kMap = "_Z3mapPKfPf";               // map(float const*, float*)
 constexpr const char* kZip = "_Z3zipPKfS0_Pf";            // zip(float const*, float const*, float*)
+constexpr const char* kTwo = "_Z3twoPKfPfS1_";            // two(float const*, float*, float*)
 constexpr const char* kPack = "_Z4packI6float4EvPKT_Pf";  // a template
 
 TEST(PlanFacts, AChainHandsItsBuffersOver) {
@@ -68,10 +69,30 @@ TEST(PlanFacts, AChainHandsItsBuffersOver) {
   EXPECT_EQ(facts.call.at("plan.data_levels"), 3);
   EXPECT_EQ(facts.call.at("plan.handovers"), 2);
   EXPECT_EQ(facts.call.at("plan.consumers"), 2);
+  EXPECT_EQ(facts.call.at("plan.handover_summed"), 0);
   // The first buffer ends where the second begins, the second with the workspace.
   EXPECT_EQ(facts.call.at("plan.handover_bytes"), 2.0 * (64 + 192) * kMiB);
   EXPECT_EQ(facts.kernels.at(kMap).at("kernel.launches"), 2);
   EXPECT_EQ(facts.kernels.at(kMap).at("kernel.concurrent"), 0);
+}
+
+// A statistic of a result, made by a kernel of its own, before the result is read.
+TEST(PlanFacts, WhatAlsoWaitsForASummaryIsToldApart) {
+  PlanMemory m = memory_of_test();
+  const Address sums{kWork, 192 * kMiB}, scale{kWork, 224 * kMiB};
+  LaunchPlan plan;
+  plan.nodes = {kernel(m, kTwo, {{kIn}, {kWork}, sums}), kernel(m, kMap, {sums, scale}),
+                kernel(m, kZip, {{kWork}, scale, {kOut}})};
+  chain(&plan);
+  m.written[kMap] = 1e3;
+  const PlanFacts facts = plan_facts(plan, m);
+  EXPECT_GT(facts.call.at("plan.handover_summed"), 0);
+  EXPECT_LT(facts.call.at("plan.handover_summed"), facts.call.at("plan.handover_bytes"));
+  double handed = 0;
+  for (const auto& [name, values] : facts.kernels) {
+    if (values.count("kernel.handed_bytes") > 0) handed += values.at("kernel.handed_bytes");
+  }
+  EXPECT_EQ(handed, facts.call.at("plan.handover_bytes"));
 }
 
 // A kernel that receives the whole workspace but writes little of it.

@@ -29,6 +29,9 @@ constexpr double kWhole = 0.9;  // of the buffers' bytes: they were passed on wh
 // Above this, the whole call runs at memory speed, and time is proportional to bytes.
 constexpr double kMemoryBound = 0.6;
 
+// Of what is handed over together with a summary of all of it: some designs keep it on chip.
+constexpr double kNeedsAll = 0.5;
+
 constexpr std::size_t kMostNamed = 5;  // operators of a chain
 // The part of PyTorch's own passes over memory that one fused kernel saves.
 constexpr double kFusable = 0.7;
@@ -75,6 +78,26 @@ double stored(const Facts& facts) {
     counted += kernel.facts.get("kernel.share").value_or(0);
   }
   return counted >= kCounted ? all : std::numeric_limits<double>::infinity();
+}
+
+// The operands that kernels prepare for the one that multiplies them on matrix units: split, padded
+// or laid out once. Fused, every block that reads them would do that again.
+double prepared(const Facts& facts) {
+  double bytes = 0;
+  int multiply = 0;
+  for (const KernelEvidence& kernel : facts.kernels()) {
+    if (kernel.facts.get("sass.hgmma").value_or(0) + kernel.facts.get("sass.hmma").value_or(0) <= 0)
+      continue;
+    ++multiply;
+    bytes += kernel.facts.get("kernel.handed_bytes").value_or(0);
+  }
+  return multiply == 1 ? bytes : 0;
+}
+
+// The part of what kernels hand over that fusing them saves.
+double saved_by_fusing(const Facts& facts, double planned) {
+  const double summed = facts.maybe("plan.handover_summed").value_or(0);
+  return std::max(0.0, 1 - (prepared(facts) + kNeedsAll * summed) / planned);
 }
 
 std::optional<Finding> of_plan(const Facts& facts) {
@@ -124,7 +147,12 @@ std::optional<Finding> of_plan(const Facts& facts) {
                                      "type and convert on load and store.",
                                      "rounding the intermediate would cost too much precision"});
   }
-  finding.likely_speedup = speedup_without(share);
+  const double saved = saved_by_fusing(facts, planned);
+  if (prepared(facts) > 0) {
+    finding.cause += " Of them " + human_bytes(prepared(facts)) +
+                     " are operands that are prepared once for the kernel that multiplies them.";
+  }
+  finding.likely_speedup = speedup_without(saved * share);
   finding.upper_speedup =
       speedup_without(std::min(0.95, std::max(1.3 * share, std::max(by_bytes, by_time))));
   return finding;
