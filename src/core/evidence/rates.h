@@ -22,6 +22,8 @@ inline constexpr double kProductsOfParts = 6;
 // bits: the fewest that a contract of fp32 can be met with. Ootomo, Yokota: Recovering single
 // precision accuracy from tensor cores while surpassing the FP32 theoretical peak, 2022.
 inline constexpr double kFewestProducts = 3;
+// What is likely: the geometric middle of both, as kernels differ in which they choose.
+inline constexpr double kLikelyProducts = 4.24;
 
 // Whether a kernel's machine code has matrix instructions that are faster than multiply-adds: those
 // in double precision are not. False if unknown.

@@ -177,7 +177,8 @@ std::optional<Finding> fp32_products(const Facts& facts) {
       human_us(std::max(memory_us, matrix_us)) + ".";
   finding.prescriptions = advice_to_split();
   const double reached = facts.has(GpuFeature::kWgmma) ? kPlainWgmma : kHmmaOnHopper;
-  finding.likely_speedup = std::max(1.0, us / std::max(memory_us, matrix_us / reached));
+  const double likely_us = matrix_us * kLikelyProducts / kProductsOfParts / reached;
+  finding.likely_speedup = std::max(1.0, us / std::max(memory_us, likely_us));
   finding.upper_speedup = us / std::max(memory_us, matrix_us * kFewestProducts / kProductsOfParts);
   return finding;
 }

@@ -50,7 +50,7 @@ std::optional<Finding> products_off_tensor_cores(const Facts& facts) {
     return others + std::max(memory_us, 1e6 * flops * parts / tensor / reached);
   };
   Finding finding;
-  finding.likely_speedup = time_us / after(kProductsOfParts, kReached);
+  finding.likely_speedup = time_us / after(kLikelyProducts, kReached);
   // Of one fused kernel.
   finding.upper_speedup =
       time_us / std::max(facts.roofline().memory_floor_us, 1e6 * flops * kFewestProducts / tensor);
