@@ -209,6 +209,8 @@ class Capture:
             failed = failed or refusal
         if isinstance(failed, Refusal):
             raise failed
+        if failed is not None and self._library.call("short_of_memory"):
+            raise Refusal("the GPU has too little memory left to capture it", "memory")
         if failed is not None:
             raise Refusal("a call cannot be captured: " + first_line(failed), "capture")
 

@@ -31,6 +31,8 @@ class CaptureSurroundings {
 
 // Every address in the plan must lie in `layout`. An address of other memory (cudaMalloc, a
 // __device__ variable's symbol address) is a fault, unless `surroundings` (may be null) hold it.
+// With surroundings, one of host memory is no fault: libraries pass some that their kernels do not
+// read. One that does faults where the plan runs, since nothing is there.
 tl::expected<LaunchPlan, CaptureFault> export_graph(const CudaDriver& cu, CUgraph graph,
                                                     const AddressLayout& layout,
                                                     CaptureSurroundings* surroundings = nullptr);

@@ -194,6 +194,7 @@ class Exporter {
       if (word < 0x10000 || inside(word)) continue;
       unsigned type = 0;
       if (cu_.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) == CUDA_SUCCESS) {
+        if (type == CU_MEMORYTYPE_HOST && surroundings_ != nullptr) continue;
         return type == CU_MEMORYTYPE_HOST
                    ? "the address of host memory"
                    : "the address of device memory that the candidate allocated or declared itself";
