@@ -4,7 +4,8 @@
 
     bench/ablation/generations.py begin DIR --arms none,diagnosed  # GPU: a run of each DIR/NAME/{task.py,parent.cu}
     bench/ablation/generations.py recall DIR            # or the runs of generations.tar.xz; --archive FILE:
-                                                        # of midway.tar.xz or flagships.tar.xz
+                                                        # of midway.tar.xz, flagships.tar.xz, or open.tar.xz,
+                                                        # whose answers wait (and bench/kernelbench/open.tar.xz)
     bench/ablation/generations.py ask DIR               # requests of the next generation
     bench/ablation/generations.py measure DIR           # GPU: the replies to them
     bench/ablation/generations.py confirm DIR           # GPU: the best of each, in fresh processes
