@@ -47,6 +47,8 @@ def time_of(call):
 
 
 def main():
+    # CUDA 13 keeps kernel templates to their own file by default; 0.2.8 instantiates them in another.
+    os.environ.setdefault("NVCC_APPEND_FLAGS", "-static-global-template-stub=false")
     stand_in()
     import flashinfer
     q, keys, values, table, lengths = (x.cuda() for x in task.get_inputs())
