@@ -45,6 +45,7 @@ import queue
 import random
 import re
 import shutil
+import signal
 import sqlite3
 import statistics
 import subprocess
@@ -87,13 +88,15 @@ def draw(options):
 def call(options, *arguments, seconds=300, gpu=None):
     """(standard output, what went wrong or ""). `gpu`: the only one that it sees."""
     seen = os.environ | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu is not None else {})
-    try:
-        done = subprocess.run([options.kernelpro, *arguments], capture_output=True, text=True, timeout=seconds,
-                              env=seen)
-    except subprocess.TimeoutExpired:
-        return "", f"no answer in {seconds} s"
+    with subprocess.Popen([options.kernelpro, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=seen, start_new_session=True) as running:
+        try:
+            out, said = running.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)  # its workers too, which would go on using the GPU
+            return "", f"no answer in {seconds} s"
     # 1: a kernel is not correct; 7: a run whose replies are still to come.
-    return done.stdout, "" if done.returncode in (0, 1, 7) else (done.stderr or done.stdout)[-600:]
+    return out, "" if running.returncode in (0, 1, 7) else (said or out)[-600:]
 
 
 def side_by_side(options, work, items, each):
