@@ -582,10 +582,12 @@ def main():
         if name == "keep":
             verb.add_argument("archive")
         if name == "judge":
-            verb.add_argument("--output", default=os.path.join(ROOT, "results/ablation.jsonl"))
+            verb.add_argument("--output", help="by default DIR/rows.jsonl")
         if name in ("parents", "judge"):
             verb.add_argument("--each", type=int, default=1, help="tasks at a time on each GPU, which take turns")
     options = parser.parse_args()
+    if getattr(options, "output", "") is None:
+        options.output = os.path.join(options.folder, "rows.jsonl")
     options.until = time.monotonic() + getattr(options, "seconds", 0)
     if options.verb == "draw":
         for name, path in draw(options):

@@ -448,8 +448,10 @@ def main():
         if name == "ask":
             verb.add_argument("--again", action="store_true", help="diagnose anew, by today's tools, what was measured")
         if name in ("measure", "rows"):
-            verb.add_argument("--output", default=os.path.join(ROOT, "results/generations.jsonl"))
+            verb.add_argument("--output", help="by default DIR/rows.jsonl")
     options = parser.parse_args()
+    if getattr(options, "output", "") is None:
+        options.output = os.path.join(options.folder, "rows.jsonl")
     options.until = time.monotonic() + getattr(options, "seconds", 0)
     {"begin": begin, "recall": recall, "ask": ask, "measure": measure, "confirm": confirm, "rows": rows, "keep": keep, "table": table}[options.verb](options)
 

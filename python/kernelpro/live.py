@@ -71,7 +71,7 @@ class LiveRun:
         line: dict[str, Any] = json.loads(text)
         if line["event"] == "result":
             self._result = read_result(line)
-        elif line["event"] != "started":
+        elif line["event"] not in ("started", "page"):
             self._waiting.append(read_event(line))
         return line
 

@@ -8,6 +8,7 @@ import builtins
 import importlib
 import inspect
 import linecache
+import math
 import re
 import symtable
 import textwrap
@@ -88,7 +89,7 @@ class _Sizes:
                 return f"[{inside}]"
             return f"({inside},)" if value else "()"
         if value is None or isinstance(value, (bool, float, str)):
-            return repr(value)
+            return _plain(value)
         raise InputError(f"an argument is a {type(value).__name__}, which a file cannot hold",
                          "give plain values: numbers, texts, tuples and lists of them")
 
@@ -132,7 +133,7 @@ def _source_with_globals(thing: Any) -> tuple[list[str], list[str], list[str]]:
             elif isinstance(value, (type, types.FunctionType)) and home == thing.__module__:
                 collect(value)
             elif value is None or isinstance(value, (bool, int, float, str, tuple)):
-                constants.append(f"{name} = {value!r}")
+                constants.append(f"{name} = {_plain(value)}")
             elif home and getattr(importlib.import_module(home), name, None) is value:
                 imports.append(f"from {home} import {name}")
             else:
@@ -144,6 +145,16 @@ def _source_with_globals(thing: Any) -> tuple[list[str], list[str], list[str]]:
 
     collect(thing)
     return imports, constants, definitions
+
+
+def _plain(value: Any) -> str:
+    """The text of a plain value, in a file without imports."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if isinstance(value, tuple):
+        inside = ", ".join(map(_plain, value))
+        return f"({inside},)" if value else "()"
+    return repr(value)
 
 
 def _globals_of(thing: Any) -> dict[str, Any]:

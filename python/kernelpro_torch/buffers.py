@@ -89,10 +89,6 @@ class CudaMapping:
         _check(offset, count, dtype, self.bytes)
         return tensor_at(self._address + offset, dtype, shape)
 
-    @property
-    def address(self):
-        return self._address
-
     def close(self):
         address, self._address = ctypes.c_ulonglong(self._address), 0
         if not address.value:

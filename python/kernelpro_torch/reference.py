@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The role "reference": describes modules, draws inputs, computes expected results.
 
-Commands (src/task/reference/module_reference.cc sends them; every member is required):
+Commands (src/task/reference/module_reference.cc sends them; every member is required, but for the frames of an attach that says "more"):
     hello     -> torch, versions
     describe  source, path, dims -> items, dims, constants, ... (describe.Description.answer)
     attach    source, path, dims, set, precision, tensors (how many), maps [bytes] with a descriptor

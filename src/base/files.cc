@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -19,6 +20,8 @@ namespace kernelpro {
 namespace fs = std::filesystem;
 
 namespace {
+constexpr std::size_t kReadStep = 64 << 10;
+
 std::string env_or(const char* name, const std::string& otherwise) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : otherwise;
@@ -41,20 +44,33 @@ Result<std::string> read_file(const std::string& path, std::int64_t max_bytes) {
                     std::to_string(max_bytes) + " are read",
                 "give a smaller file");
   }
-  std::string bytes(static_cast<std::size_t>(st.st_size), '\0');
+  // A size is only a hint: files of /proc have none.
+  std::string bytes(static_cast<std::size_t>(st.st_size) + 1, '\0');
   std::size_t done = 0;
-  while (done < bytes.size()) {
+  for (;;) {
+    if (done == bytes.size()) bytes.resize(bytes.size() + kReadStep);
     const ssize_t n = ::read(fd.get(), bytes.data() + done, bytes.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
+    if (n < 0) {
+      return fail(ErrorKind::kBadInput, "cannot read " + path + ": " + std::strerror(errno),
+                  "check the disk and the path's permissions");
+    }
+    if (n == 0) break;
     done += static_cast<std::size_t>(n);
+    if (done > static_cast<std::size_t>(max_bytes)) {
+      return fail(ErrorKind::kBadInput,
+                  path + " has more than the " + std::to_string(max_bytes) + " bytes that are read",
+                  "give a smaller file");
+    }
   }
   bytes.resize(done);
   return bytes;
 }
 
 Result<void> write_file(const std::string& path, std::string_view bytes) {
-  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
+  static std::atomic<unsigned> count{0};  // threads may write the same path
+  const std::string temporary =
+      path + ".tmp" + std::to_string(::getpid()) + "-" + std::to_string(count++);
   const auto failed = [&](int error) {
     ::unlink(temporary.c_str());
     return fail(ErrorKind::kStore, "cannot write " + path + ": " + std::strerror(error),
@@ -70,7 +86,7 @@ Result<void> write_file(const std::string& path, std::string_view bytes) {
     if (n < 0) return failed(errno);
     done += static_cast<std::size_t>(n);
   }
-  fd.reset();
+  if (::close(fd.release()) != 0) return failed(errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0) return failed(errno);
   return {};
 }

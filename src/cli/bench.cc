@@ -43,7 +43,9 @@ constexpr OptionSpec kOwn[] = {
     {"--from", "DIR", "", "With --proposer replay: the suite to replay."},
     {"--launcher", "NAME", kHere, "Where tasks run: here, or in a Slurm job array.", false, "",
      launchers},
-    {"--jobs", "N", "", "With --launcher slurm: jobs in the array; one per task by default."},
+    {"--jobs", "N", "",
+     "With --launcher slurm: jobs in the array; by default one for each unfinished run, 64 at "
+     "most."},
     {"--slurm-option", "OPT...", "", "An option for sbatch, such as partition=gpu."},
     {"--no-wait", "", "", "With --launcher slurm: submit and return."},
     {"--poll", "S", "5", "With --launcher slurm: seconds between checks of the queue."},
@@ -52,8 +54,9 @@ constexpr OptionSpec kOwn[] = {
     {"--json", "", "", "Print the report as JSON."},
 };
 // Options of `optimize` that concern one task or would make runs depend on one another.
-constexpr std::string_view kNotOurs[] = {"TASK",         "--run", "--from",      "--start",
-                                         "--start-from", "--set", "--no-record", "--json"};
+constexpr std::string_view kNotOurs[] = {"TASK",        "--run",        "--from",
+                                         "--start",     "--start-from", "--set",
+                                         "--no-record", "--json",       "--station"};
 // Options that are allowed for an existing suite.
 constexpr std::string_view kAnyTime[] = {"--out",          "--launcher", "--jobs",
                                          "--slurm-option", "--no-wait",  "--poll",
@@ -79,12 +82,7 @@ const std::vector<OptionSpec>& rows() {
 
 // An integer of at least 1; `otherwise` when it was not given.
 int counted(const Options& options, const char* name, int otherwise) {
-  if (!options.has(name)) return otherwise;
-  const long long value = options.integer(name);
-  if (value < 1 || value > 1000000) {
-    bad(std::string(name) + " " + options.text(name) + " is out of range", "give 1 or more");
-  }
-  return static_cast<int>(value);
+  return options.has(name) ? options.small(name, 1, 1000000) : otherwise;
 }
 
 Selection read_selection(const Options& options) {

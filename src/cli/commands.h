@@ -23,6 +23,8 @@ T require(Result<T> result) {
 
 // Throws Fatal when --evaluations or --seconds leaves nothing to do.
 void check_budgets(const Options& options);
+// The most evaluations that a command takes.
+inline constexpr int kMostEvaluations = 1000000000;
 // Budgets from --evaluations, --seconds, --near-ceiling, --plateau.
 void read_budgets(const Options& options, RunSettings* settings);
 // The proposer, how results are judged, budgets and writers. The caller sets the task, the folder,

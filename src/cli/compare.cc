@@ -110,7 +110,7 @@ int run_compare(const Options& options) {
           ? compare_sources(options, before, after)
           : compare(gathered_side(options, before), gathered_side(options, after), std::nullopt);
   if (least && comparison.after_wrong.empty() && !speedup_of(comparison)) {
-    throw Fatal({ErrorKind::kBadInput, "--at-least needs times, and nobody timed these",
+    throw Fatal({ErrorKind::kBadInput, "--at-least needs times, and these two versions have none",
                  "compare sources with --task, or reports that have times; or leave it out"});
   }
   if (options.flag("--json")) {

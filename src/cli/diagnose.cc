@@ -70,14 +70,10 @@ Theory read_theory(const Options& options) {
   theory.matmul_flops = given(options, "--matmul-flops");
   theory.dtype = dtype_from_name(options.text("--dtype"));
   theory.device = options.text("--device");
-  theory.calls = static_cast<int>(options.integer("--calls"));
+  theory.calls = options.small("--calls", 1, 1000000);
   theory.kernel = options.text("--kernel");
   theory.code = options.text("--code");
   theory.range = options.text("--range");
-  if (theory.calls < 1 || theory.calls > 1000000) {
-    throw Fatal({ErrorKind::kBadInput, "--calls is not between 1 and 1000000",
-                 "give the number of calls of the task that the report covers"});
-  }
   return theory;
 }
 

@@ -128,7 +128,7 @@ EvaluateManySettings read_settings(const Options& options, const Host& host, Tar
       counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.station.python = options.text("--python");
   settings.station.include_dirs = read_include_dirs(options);
-  settings.station.jobs = static_cast<int>(options.integer("--jobs"));
+  settings.station.jobs = options.small("--jobs", 0, 10000);
   settings.last = true;
   settings.station.gpus = read_gpus(options, host);
   if (!settings.station.gpus.empty()) settings.station.gpu = settings.station.gpus.front();

@@ -21,8 +21,9 @@ namespace {
 
 constexpr OptionSpec kMemoryOptions[] = {
     {"ACTION", "", "list",
-     "list counts facts by operator family; show [WORDS...] prints the facts of these families, "
-     "tasks or machines; add RUN... adds facts from existing runs.",
+     "list counts facts by operator family; show [WORDS...] prints the facts that match every "
+     "word: a family, or part of a task's or machine's name; add RUN... adds facts from existing "
+     "runs.",
      false, "list|show|add"},
     {"WORDS", "WORD...", "", "Arguments of the action."},
     {"--file", "FILE", "", "Memory to use instead of this user's."},

@@ -45,6 +45,16 @@ long long Options::integer(std::string_view name) const {
   return number;
 }
 
+int Options::small(std::string_view name, int least, int most) const {
+  const long long value = integer(name);
+  if (value < least || value > most) {
+    throw Fatal({ErrorKind::kBadInput,
+                 std::string(name) + " " + std::to_string(value) + " is out of range",
+                 "give " + std::to_string(least) + " to " + std::to_string(most)});
+  }
+  return static_cast<int>(value);
+}
+
 bool Options::flag(std::string_view name) const { return text(name) == "1"; }
 
 }  // namespace kernelpro

@@ -27,11 +27,12 @@ constexpr OptionSpec kProposeOptions[] = {
     {"--max-usd", "X", "0", "Stop when models have cost X US dollars; 0 means no limit."},
     {"--max-calls", "N", "0", "Stop after N requests to models; 0 means no limit."},
     {"--feedback", "KIND", "",
-     "What these requests tell, instead of what the run's settings say: the time alone, every raw "
-     "metric, or the diagnosis.",
+     "What these requests show, in place of the run's setting: the time alone, every raw metric, "
+     "or "
+     "the diagnosis.",
      false, "none|raw|diagnosed"},
     {"--prompts", "DIR", "", "Folder of prompts for these requests, as for optimize."},
-    {"--json", "", "", "Print the folders as JSON."},
+    {"--json", "", "", "Print the folders, or with a model the number of kernels, as JSON."},
 };
 
 // Kernels by models, which stay in the run until they are measured.
@@ -47,8 +48,10 @@ int run_models(const Options& options, const std::string& run, int count) {
     std::printf("%s\n", dump_json(Json{{"written", written}}).c_str());
     return 0;
   }
-  std::printf("%d kernel%s written; where the run was measured: kernelpro measure %s\n", written,
-              written == 1 ? " was" : "s were", run.c_str());
+  std::printf(
+      "%d kernel%s written; to evaluate, on the machine that measures this run: kernelpro measure "
+      "%s\n",
+      written, written == 1 ? " was" : "s were", run.c_str());
   return 0;
 }
 
@@ -62,7 +65,9 @@ int run_propose(const Options& options) {
   RequestChanges wanted;
   if (options.has("--feedback")) wanted.feedback = feedback_from_name(options.text("--feedback"));
   if (options.has("--prompts")) wanted.prompts = absolute(options.text("--prompts"));
-  if (options.has("--model") || options.has("--coder")) {
+  const bool models = options.has("--model") || options.has("--planner") ||
+                      options.has("--coder") || options.has("--fixer");
+  if (models) {
     if (wanted.feedback || wanted.prompts) {
       throw Fatal({ErrorKind::kBadInput,
                    "--feedback and --prompts are for requests, not for --model",

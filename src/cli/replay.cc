@@ -21,6 +21,7 @@ constexpr OptionSpec kReplayOptions[] = {
 
 // Uses the task and the target stored in the recorded run.
 int run_replay(const Options& options) {
+  check_budgets(options);
   const std::string from = options.text("RUN");
   const auto store = require(Store::open(from, Store::Mode::kRead));
   const RunHeader header = require(store->header());
@@ -28,7 +29,13 @@ int run_replay(const Options& options) {
   settings.proposer = proposer_that(&ProposerRow::replays).name;
   settings.replay_from = from;
   settings.target = header.target;
-  settings.max_evaluations = static_cast<int>(options.integer("--evaluations"));
+  // What decides whether a result is right, and which is the best, is the recorded run's.
+  if (const auto recorded = settings_from_json(header.settings_json)) {
+    settings.policy = recorded->policy;
+    settings.objective = recorded->objective;
+  }
+  settings.include_dirs = read_include_dirs(options);
+  settings.max_evaluations = options.small("--evaluations", 1, kMostEvaluations);
   settings.max_seconds = options.real("--seconds");
   settings.near_ceiling = 1e9;  // never stop early: replay all candidates
   settings.timeout_s = options.real("--timeout");

@@ -34,11 +34,11 @@ std::optional<RunSettings> budgets(const Options& options) {
   auto settings = settings_from_json(require(store->header()).settings_json);
   if (!settings) settings = RunSettings();
   if (options.has("--evaluations")) {
-    settings->max_evaluations = static_cast<int>(options.integer("--evaluations"));
+    settings->max_evaluations = options.small("--evaluations", 1, kMostEvaluations);
   }
   if (options.has("--seconds")) settings->max_seconds = options.real("--seconds");
   if (options.has("--near-ceiling")) settings->near_ceiling = options.real("--near-ceiling");
-  if (options.has("--plateau")) settings->plateau = static_cast<int>(options.integer("--plateau"));
+  if (options.has("--plateau")) settings->plateau = options.small("--plateau", 0, kMostEvaluations);
   read_model_budgets(options, &settings->roles);
   return settings;
 }

@@ -89,11 +89,11 @@ void check_budgets(const Options& options) {
 void read_budgets(const Options& options, RunSettings* settings) {
   check_budgets(options);
   if (options.has("--evaluations")) {
-    settings->max_evaluations = static_cast<int>(options.integer("--evaluations"));
+    settings->max_evaluations = options.small("--evaluations", 1, kMostEvaluations);
   }
   if (options.has("--seconds")) settings->max_seconds = options.real("--seconds");
   if (options.has("--near-ceiling")) settings->near_ceiling = options.real("--near-ceiling");
-  settings->plateau = static_cast<int>(options.integer("--plateau"));
+  settings->plateau = options.small("--plateau", 0, kMostEvaluations);
 }
 
 std::string default_output(const std::string& run, const std::string& name) {

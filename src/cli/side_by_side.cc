@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "base/stop.h"
-#include "run/run.h"
 
 namespace kernelpro {
 

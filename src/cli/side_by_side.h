@@ -10,8 +10,8 @@
 namespace kernelpro {
 
 // Runs all commands and waits for them. They share our output, or print nothing when `quiet`. A
-// requested stop (run/run.h) is passed on to them. If one cannot be started, waits for the others,
-// then fails with kEnvironment.
+// requested stop (base/stop.h) is passed on to them. If one cannot be started, waits for the
+// others, then fails with kEnvironment.
 Result<void> run_side_by_side(const std::vector<std::vector<std::string>>& commands, bool quiet);
 
 }  // namespace kernelpro

@@ -34,6 +34,8 @@ class Options {
   // Throw Fatal, a usage error (exit status 2), when the value is not a number.
   double real(std::string_view name) const;
   long long integer(std::string_view name) const;
+  // An integer from `least` to `most`.
+  int small(std::string_view name, int least, int most) const;
   bool flag(std::string_view name) const;
   // The words after a lone "--".
   std::vector<std::string> rest;

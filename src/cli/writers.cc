@@ -11,16 +11,6 @@ namespace {
 
 constexpr int kMostAtOnce = 16;  // sources that models write in parallel
 
-int small(const Options& options, const char* name, int least, int most) {
-  const long long value = options.integer(name);
-  if (value < least || value > most) {
-    throw Fatal({ErrorKind::kBadInput,
-                 std::string(name) + " " + std::to_string(value) + " is out of range",
-                 "give " + std::to_string(least) + " to " + std::to_string(most)});
-  }
-  return static_cast<int>(value);
-}
-
 }  // namespace
 
 void read_model_budgets(const Options& options, RoleSettings* roles) {
@@ -41,8 +31,8 @@ void read_roles(const Options& options, RoleSettings* roles) {
                  "name one with --coder SPEC, or one for all roles with --model SPEC"});
   }
   roles->one_call = options.flag("--one-call");
-  roles->fixes = small(options, "--fixes", 0, 10);
-  roles->tool_rounds = small(options, "--tool-rounds", 0, 100);
+  roles->fixes = options.small("--fixes", 0, 10);
+  roles->tool_rounds = options.small("--tool-rounds", 0, 100);
   read_model_budgets(options, roles);
 }
 
@@ -57,8 +47,8 @@ void read_writers(const Options& options, RunSettings* settings) {
                  "a model is named, but the proposer is " + settings->proposer,
                  "leave out --proposer or the model"});
   }
-  roles.ideas = small(options, "--ideas", 1, kMostAtOnce);
-  roles.tune = small(options, "--tune", 0, 1000);
+  roles.ideas = options.small("--ideas", 1, kMostAtOnce);
+  roles.tune = options.small("--tune", 0, 1000);
   settings->feedback =
       feedback_from_name(options.text("--feedback")).value_or(Feedback::kDiagnosed);
   if (options.has("--language")) {

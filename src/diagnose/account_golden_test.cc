@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The account of some recordings as it is shown: testdata/accounts.golden.md. To refresh it after a
-// deliberate change: KERNELPRO_REFRESH=1 build/bin/test_diagnose
+// deliberate change: KERNELPRO_REFRESH=1 build/release/bin/test_diagnose
 #include <gtest/gtest.h>
 
 #include <cstdlib>

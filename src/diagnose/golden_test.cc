@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every tools/<name>/fixtures/*.json holds evidence, or names a recording in fixtures/ that does,
 // and the finding that its tool must give. To refresh the expectations after a deliberate change:
-// KERNELPRO_REFRESH=1 build/bin/test_diagnose
+// KERNELPRO_REFRESH=1 build/release/bin/test_diagnose
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -384,7 +384,7 @@ void withhold_catch_alls(std::span<const Tool> table, const Roofline& roof, bool
 
 // Named causes before catch-alls, then by likely gain, largest first.
 void rank(std::span<const Tool> table, Diagnosis* diagnosis) {
-  withhold_if(diagnosis, "the roofline leaves less than 2 % to gain", [](const Finding& finding) {
+  withhold_if(diagnosis, "it could gain less than 2 %", [](const Finding& finding) {
     return !finding.stop && finding.upper_speedup < kLeastGain;
   });
   std::stable_sort(diagnosis->findings.begin(), diagnosis->findings.end(),

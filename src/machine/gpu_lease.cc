@@ -83,7 +83,7 @@ void sign(int fd) {
 
 std::string gpu_lease_dir() {
   const char* own = std::getenv("KERNELPRO_LEASES");
-  if (own != nullptr && *own != '\0') return usable_folder(own, 0777) ? own : "";
+  if (own != nullptr && *own != '\0') return usable_folder(own, 01777) ? own : "";
   for (const std::string& path : {std::string("/tmp/kernelpro-leases"),
                                   "/tmp/kernelpro-leases-" + std::to_string(::getuid())}) {
     if (usable_folder(path, 01777)) return path;
@@ -111,8 +111,9 @@ Result<GpuLease> GpuLease::take(const std::string& gpu, double timeout_s) {
   if (!folder.empty()) lease.lock_ = open_lock(path);
   if (!lease.held()) {
     return fail(ErrorKind::kEnvironment,
-                "the lock file of GPU " + name + " cannot be opened (" +
-                    (folder.empty() ? "no folder" : path) + "): " + std::strerror(errno),
+                folder.empty() ? "there is no folder for the lock file of GPU " + name
+                               : "the lock file of GPU " + name + " cannot be opened (" + path +
+                                     "): " + std::strerror(errno),
                 "make /tmp writable, or set KERNELPRO_LEASES to a folder that all users of the GPU "
                 "share");
   }

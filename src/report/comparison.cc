@@ -146,7 +146,7 @@ std::string verdict_of(const SideBySide& comparison) {
     if (!wrong.empty()) return "**" + in_cell(name) + " does not work**: " + in_cell(wrong);
   }
   const auto ratio = speedup_of(comparison);
-  if (!ratio) return "Nobody timed them: what follows is what can be read off without running.";
+  if (!ratio) return "No times were measured: what follows is what can be told without running.";
   const std::string times =
       human_us(comparison.before_us) + " before, " + human_us(comparison.after_us) + " after";
   if (!comparison.paired) {

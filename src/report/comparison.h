@@ -17,7 +17,7 @@ namespace kernelpro {
 
 struct ComparedSide {
   std::string name;   // for display: "old.cu"
-  std::string wrong;  // why it is no working kernel; "": it works, or nobody ran it
+  std::string wrong;  // why it is no working kernel; "": it works, or it was not run
   Evidence evidence;
   Diagnosis diagnosis;
 };

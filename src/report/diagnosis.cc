@@ -165,19 +165,6 @@ std::string findings_text(const Diagnosis& diagnosis, const DiagnosisStyle& styl
   return text;
 }
 
-const char* state_words(ToolRun::State state) {
-  switch (state) {
-    case ToolRun::State::kFired:
-      return "fired";
-    case ToolRun::State::kSilent:
-      return "ran, found nothing";
-    case ToolRun::State::kNotEvaluable:
-      return "could not run";
-    default:
-      return "left out";
-  }
-}
-
 std::string tools_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) {
   int width = 0;
   for (const ToolRun& run : diagnosis.tools) width = std::max(width, columns(run.tool));
@@ -264,6 +251,19 @@ std::string blind_text(const Diagnosis& diagnosis, const DiagnosisStyle& style) 
 }
 
 }  // namespace
+
+const char* state_words(ToolRun::State state) {
+  switch (state) {
+    case ToolRun::State::kFired:
+      return "fired";
+    case ToolRun::State::kSilent:
+      return "ran, found nothing";
+    case ToolRun::State::kNotEvaluable:
+      return "could not run";
+    default:
+      return "left out";
+  }
+}
 
 std::string level_words(Level level) {
   switch (level) {

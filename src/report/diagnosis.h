@@ -36,6 +36,9 @@ std::string numbers_text(const Evidence& evidence);
 // The evidence behind a level: "hardware counters", "machine code", "timing".
 std::string level_words(Level level);
 
+// "ran, found nothing".
+const char* state_words(ToolRun::State state);
+
 // Wraps words into lines of at most `width` columns, each indented by `indent` spaces.
 std::string wrapped(const std::string& text, int width, int indent);
 

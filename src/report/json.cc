@@ -4,6 +4,7 @@
 #include "core/candidate/language.h"
 #include "core/machine/ceiling_json.h"
 #include "report/load.h"
+#include "report/page.h"
 #include "report/pareto.h"
 #include "report/replayed.h"
 #include "report/view.h"
@@ -117,20 +118,7 @@ std::string render_json(const RunView& view) {
                                   {"record", step.record}});
   }
   json["calls"] = Json::array();
-  for (const ModelCall& call : view.calls) {
-    json["calls"].push_back({{"request", call.request},
-                             {"role", model_role_name(call.role)},
-                             {"model", call.model},
-                             {"parent", call.parent},
-                             {"repairs", call.repairs},
-                             {"idea", call.idea},
-                             {"outcome", call_outcome_name(call.outcome)},
-                             {"prompt", call.prompt},
-                             {"tools", call.tools},
-                             {"reply", call.reply},
-                             {"usage", parsed(call.usage)},
-                             {"gave", call.gave}});
-  }
+  for (const ModelCall& call : view.calls) json["calls"].push_back(page_call(call));
   std::map<std::int64_t, const SearchNode*> nodes;
   for (const SearchNode& node : view.nodes) nodes[node.id] = &node;
   json["candidates"] = Json::array();

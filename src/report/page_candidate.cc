@@ -114,11 +114,9 @@ void put_diagnosis(const Diagnosis& diagnosis, Json* json) {
   for (const Finding& each : diagnosis.findings) {
     (*json)["findings"].push_back(finding_page(each));
   }
-  static constexpr const char* kStates[] = {"fired", "ran, found nothing", "could not run",
-                                            "left out"};
   (*json)["tools"] = Json::array();
   for (const ToolRun& run : diagnosis.tools) {
-    (*json)["tools"].push_back({run.tool, kStates[static_cast<int>(run.state)], run.reason});
+    (*json)["tools"].push_back({run.tool, state_words(run.state), run.reason});
   }
   if (!diagnosis.record.empty()) (*json)["record"] = diagnosis.record;
 }

@@ -16,8 +16,8 @@ const Energy* energy_of(const StoredCandidate& candidate);
 // and energy, fastest first; of equal ones the oldest.
 std::vector<const StoredCandidate*> pareto_front(const RunView& view);
 
-// "energy of the winner: ..." and "not beaten in time and energy:" with a line each; "" when no
-// energy was measured.
+// "energy of the winner, compared with the start: ..." and "Pareto front of time and energy:" with
+// a line each; "" when no energy was measured.
 std::string energy_lines(const RunView& view);
 
 }  // namespace kernelpro

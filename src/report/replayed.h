@@ -28,7 +28,7 @@ inline constexpr double kReplayTolerance = 0.05;
 
 // The recorded candidates by id; empty for a run that is not a replay.
 std::vector<Replayed> replayed(const RunView& view, const Story& story);
-// "Of 25 recorded results 23 came out as recorded, 1 is slower, 1 has another outcome."
+// "Of 25 recorded results 23 came out as recorded, 1 is slower, 1 has a different outcome."
 std::string replayed_summary(const std::vector<Replayed>& rows);
 // As text, one line for each changed result; "" when none changed.
 std::string replayed_text(const std::vector<Replayed>& rows);

@@ -332,9 +332,9 @@ TEST(ReportTest, HeldOutCasesStandBesideTheScore) {
   EXPECT_FALSE(contains(render_json(view), "held_out"));
   HeldOut tall{"tall", view.confirmation->evaluation, ""};
   view.confirmation->held_out = {tall};
-  EXPECT_TRUE(contains(render_text(view), "held out: case tall: 6.91x the start"))
+  EXPECT_TRUE(contains(render_text(view), "held out: case tall: 6.91x the baseline"))
       << render_text(view);
-  EXPECT_TRUE(contains(render_html(view), "[\"tall\",\"6.91x the start (95 % interval 6.84"));
+  EXPECT_TRUE(contains(render_html(view), "[\"tall\",\"6.91x the baseline (95 % interval 6.84"));
   HeldOut odd{"<odd>", {}, ""};
   odd.evaluation.outcome = WrongResult{"<odd>", "y", "off by 3 rows", 0.4, 1e-4};
   view.confirmation->held_out.push_back(odd);

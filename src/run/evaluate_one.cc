@@ -47,7 +47,7 @@ class Judging {
   Result<EvaluateOneResult> judge(std::size_t i, Here* here, bool compare, bool* better) const;
   void finish(std::size_t i, EvaluateOneResult result, const Here& here, bool better);
   void diagnose_at(const Machine& machine, EvaluateOneResult* result) const;
-  bool comparable(Station* station) const;
+  Result<bool> comparable(Station* station) const;
   void give_up(Error error);
   bool failed() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -71,14 +71,20 @@ void Judging::give_up(Error error) {
   if (!error_) error_ = std::move(error);
 }
 
-// Whether there is a kernel to compare with that is correct here.
-bool Judging::comparable(Station* station) const {
+// Whether there is a kernel to compare with that is correct here. One that was named has to be.
+Result<bool> Judging::comparable(Station* station) const {
   if (!against_) return false;
   Order order;
   order.candidate = *against_;
   order.observe = false;
-  const auto measured = station->measure(order, {});
-  return measured && measured->evaluation && measured->evaluation->correct() != nullptr;
+  KP_ASSIGN(const auto measured, station->measure(order, {}));
+  if (measured.evaluation && measured.evaluation->correct() != nullptr) return true;
+  if (!settings_.against) return false;
+  return fail(ErrorKind::kBadInput,
+              "there is nothing to compare with: the kernel of --against is not correct" +
+                  (measured.evaluation ? ": " + outcome_summary(measured.evaluation->outcome)
+                                       : std::string()),
+              "name a correct kernel, or leave --against out");
 }
 
 // What the ceilings decide of a result.
@@ -144,11 +150,12 @@ void Judging::serve(Station* station, const std::string& gpu) {
   const double from = real_clock().now_s();
   if (auto ready = station->prepare(); !ready) return give_up(std::move(ready.error()));
   const double prepare_ms = ms_since(from);
-  const bool compare = comparable(station);
+  const Result<bool> compare = comparable(station);
+  if (!compare) return give_up(compare.error());
   Here here{station, station->machine(), {}};
   for (std::size_t i = next_++; i < candidates_.size() && !failed(); i = next_++) {
     bool better = false;
-    auto result = judge(i, &here, compare, &better);
+    auto result = judge(i, &here, *compare, &better);
     if (!result) return give_up(std::move(result.error()));
     result->gpu = gpu;
     result->phases_ms["prepare"] = prepare_ms;

@@ -88,7 +88,7 @@ TEST_F(HeldOutTest, AreMeasuredOnceAtTheEnd) {
   EXPECT_GT(ratio, 3.9) << "V was 1 and is 4 to 16 now";
   EXPECT_NEAR(held_out_speedup(cases), ratio, 1e-9);
   EXPECT_TRUE(
-      contains(result->held_out, "held out: case tall: " + number(ratio, 3) + "x the start"))
+      contains(result->held_out, "held out: case tall: " + number(ratio, 3) + "x the baseline"))
       << result->held_out;
   EXPECT_TRUE(contains(result->held_out, "over all 2 (geometric mean)")) << result->held_out;
   const auto again = resume_with(maker(), run, nullptr, nullptr);

@@ -18,7 +18,7 @@ ProposerFactory make_tuner, make_sweep;
 
 namespace {
 
-// The candidates of another run, without the start if its content hash is the same.
+// All candidates of another run, by id; the replay skips those that this run has.
 Result<std::vector<Candidate>> recorded(const std::string& directory, TargetKind target) {
   KP_ASSIGN(auto store, Store::open(directory, Store::Mode::kRead));
   KP_ASSIGN(auto header, store->header());

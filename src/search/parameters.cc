@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/parameters.h"
 
-#include <cmath>
+#include <cstdio>
 
 #include "base/text.h"
 

@@ -145,6 +145,10 @@ std::string task_fingerprint(const SuiteTask& task) {
   return hash_hex(all);
 }
 
+bool holds(const Breakage& breakage, const SuiteTask& task) {
+  return breakage.final && breakage.task == task_fingerprint(task);
+}
+
 Result<void> write_breakage(const std::string& run_folder, const Breakage& breakage) {
   KP_TRY(make_dirs(run_folder));
   const Json json = {{"kind", static_cast<int>(breakage.error.kind)},

@@ -61,6 +61,8 @@ struct Breakage {
 };
 // Hash of the names and contents of a task's folder or module.
 std::string task_fingerprint(const SuiteTask& task);
+// Whether the fault is the task's and its files are unchanged: no use to try again.
+bool holds(const Breakage& breakage, const SuiteTask& task);
 Result<void> write_breakage(const std::string& run_folder, const Breakage& breakage);
 bool read_breakage(const std::string& run_folder, Breakage* breakage);
 void forget_breakage(const std::string& run_folder);

@@ -116,6 +116,7 @@ Result<void> begin_suite(const SuiteSettings& settings) {
     KP_TRY(make_dirs(settings.directory));
     return write_file(path, suite_to_json(settings));
   }
+  KP_TRY(read_suite(settings.directory));  // else damage would look like other settings
   KP_ASSIGN(const auto text, read_file(path));
   std::vector<std::string> changed;
   differences(parse_json(text).value_or(Json()), to_json(settings), &changed);

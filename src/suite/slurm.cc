@@ -99,7 +99,8 @@ class Launcher {
       standing.evaluations += result.evaluations;
       Breakage breakage;
       const bool broken = result.state == RunState::kBroken &&
-                          read_breakage(result.directory, &breakage) && breakage.final;
+                          read_breakage(result.directory, &breakage) &&
+                          holds(breakage, result.task);
       const bool done = result.state == RunState::kFinished || broken;
       standing.left += !done;
       if (done && told_.insert(result.directory).second && hears_.end) hears_.end(result);

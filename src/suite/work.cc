@@ -71,7 +71,7 @@ class Worker {
       const TaskResult result = read_result(settings_, *job.arm, *job.task);
       Breakage breakage;
       const bool broken = result.state == RunState::kBroken &&
-                          read_breakage(result.directory, &breakage) && holds(breakage, job);
+                          read_breakage(result.directory, &breakage) && holds(breakage, *job.task);
       summary_.left += result.state != RunState::kFinished && !broken;
     }
     return summary_;
@@ -90,14 +90,14 @@ class Worker {
     return jobs;
   }
 
-  // True if the fault is final and the task's files are unchanged.
-  static bool holds(const Breakage& breakage, const Job& job) {
-    return breakage.final && breakage.task == task_fingerprint(*job.task);
+  void end(const Job& job) {
+    if (hears_.end) hears_.end(read_result(settings_, *job.arm, *job.task));
   }
 
   bool done(const Job& job, const std::string& folder) {
     Breakage breakage;
-    if (read_breakage(folder, &breakage)) return holds(breakage, job) || tried_.count(folder) > 0;
+    if (read_breakage(folder, &breakage))
+      return holds(breakage, *job.task) || tried_.count(folder) > 0;
     Ending ending;
     bool ended = read_ending(folder, &ending);
     if (!ended && exists(store_path(folder))) {
@@ -133,17 +133,22 @@ class Worker {
     return_freed_memory();
     if (!ran && ran.error().kind == ErrorKind::kBusy) {
       ++summary_.held;
+      --summary_.ran;
+      end(job);
       return false;
     }
     // A signal to every process of the job also kills references and compilers, which is not the
     // task's fault: it resumes next time. Our own signal may arrive a moment later, so wait for it.
-    if (!ran && stop_comes()) return false;
+    if (!ran && stop_comes()) {
+      end(job);
+      return false;
+    }
     if (!ran) {
       ++summary_.broken;
       KP_TRY(write_breakage(
           folder, {ran.error(), is_final(ran.error().kind), task_fingerprint(*job.task)}));
     }
-    if (hears_.end) hears_.end(read_result(settings_, *job.arm, *job.task));
+    end(job);
     machine_faults_ = !ran && ran.error().kind == ErrorKind::kEnvironment ? machine_faults_ + 1 : 0;
     if (machine_faults_ == kMachineFaults) return tl::unexpected<Error>(ran.error());
     return true;

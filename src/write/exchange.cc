@@ -106,11 +106,11 @@ Result<Proposal> Exchange::read_reply(const std::string& name, const std::string
 void Exchange::refuse(const std::string& folder, const std::string& file, const Error& error,
                       const WriterSink& give) {
   const std::string refused = join(folder, "refused");
-  if (!make_dirs(refused)) return;
+  const bool there = make_dirs(refused).has_value();
   const std::string reply = join(join(folder, "reply"), file);
   // Best effort: a reply that cannot be moved is just refused again.
-  (void)write_file(join(refused, file + ".error.md"), error.text() + "\n");
-  const bool moved = ::rename(reply.c_str(), join(refused, file).c_str()) == 0;
+  if (there) (void)write_file(join(refused, file + ".error.md"), error.text() + "\n");
+  const bool moved = there && ::rename(reply.c_str(), join(refused, file).c_str()) == 0;
   if (!refused_.insert(reply).second && !moved) return;  // already reported
   give(WriterNote{Event::kRefused, reply + ": " + error.message + "; " + error.next +
                                        (moved ? " (moved to " + refused + ")"
@@ -210,11 +210,22 @@ Result<void> Exchange::propose(const ProposalRequest& request, const WriterSink&
 
 }  // namespace
 
+namespace {
+
+// 0: not a request's folder. Others may lie beside them.
+int request_number(const std::string& name) {
+  const bool digits = !name.empty() && name.size() < 10 &&
+                      name.find_first_not_of("0123456789") == std::string::npos;
+  return digits ? std::atoi(name.c_str()) : 0;
+}
+
+}  // namespace
+
 ExchangeRequest next_request(const std::string& folder, const std::vector<ExchangeRequest>& past,
                              const ProposalRequest& request, const Prompts& prompts) {
   int last = 0;
-  for (const std::string& name : list_dir(folder)) last = std::max(last, std::atoi(name.c_str()));
-  for (const ExchangeRequest& each : past) last = std::max(last, std::atoi(each.name.c_str()));
+  for (const std::string& name : list_dir(folder)) last = std::max(last, request_number(name));
+  for (const ExchangeRequest& each : past) last = std::max(last, request_number(each.name));
   char number[16];
   snprintf(number, sizeof number, "%04d", last + 1);
   return {number, request.parent->id, request.answers, exchange_prompt(request, number, prompts)};

@@ -40,7 +40,7 @@ namespace {
 constexpr int kEmptyTurns = 3;  // in a row; after that, give up
 constexpr int kPlanTokens = 8000;
 constexpr int kSourceTokens = 16000;
-constexpr std::size_t kBrokenReplyShown = 8000;
+constexpr std::size_t kBrokenReplyShown = 64 << 10;
 
 // One source to be written.
 struct Job {
@@ -357,8 +357,10 @@ std::optional<Proposal> ModelProposer::run(const Job& job, const std::string& te
     now.role = ModelRole::kFixer;
     const std::string shown = clip(told.call.reply, kBrokenReplyShown);
     const std::lock_guard lock(mutex_);
-    now.user = repair_question(job.about, "an answer without a kernel", job.meant, told.why + "\n",
-                               fenced(shown));
+    const char* failed = told.call.outcome == CallOutcome::kBadKnobs
+                             ? "a kernel whose knobs cannot be read"
+                             : "an answer without a usable kernel";
+    now.user = repair_question(job.about, failed, job.meant, told.why + "\n", fenced(shown));
   }
 }
 

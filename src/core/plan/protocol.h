@@ -84,9 +84,6 @@
 //       with L2 cold at the start. Overwrites outputs and workspace.
 // Rule "busy": another process holds the hardware; "unavailable": no samples can be had here.
 //
-// Module workers also answer {"do":"imported"} as soon as they have imported PyTorch; their context
-// is created with the first other command.
-//
 // Refusals by rule (core/plan/refusal.h): "plan" (the plan does not fit its cubin); module workers
 // add their own ("not-a-tensor" ...), which become Rejected; without a rule: the candidate crashed
 // with this text. Rule "environment": the machine's fault, which only a process that runs no host
@@ -127,7 +124,7 @@ std::vector<JudgeTensor> judge_tensors(const Task& task, const Case& c, Policy p
 std::string judge_tensors_to_json(const std::vector<JudgeTensor>& tensors);
 std::optional<std::vector<JudgeTensor>> judge_tensors_from_json(const std::string& json);
 
-// [kind, a, b, low, range] of each tensor: how a set is drawn.
+// [kind, a, b, low, range, first, last] of each tensor: how a set is drawn.
 std::string draw_specs_to_json(const std::vector<kp::DrawSpec>& specs);
 // Types come from `tensors`; nullopt when the text is not one spec per tensor.
 std::optional<std::vector<kp::DrawSpec>> draw_specs_from_json(

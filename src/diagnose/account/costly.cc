@@ -204,10 +204,12 @@ void place_finding(const Places& places, const KernelAccount& account, double ca
     finding->places.push_back(costly(place, part, std::min(most, part * account.us), call_us));
     share += part;
   }
+  if (finding->places.empty()) return;
   std::stable_sort(finding->places.begin(), finding->places.end(),
                    [](const CostlyPlace& a, const CostlyPlace& b) { return a.share > b.share; });
   if (finding->places.size() > kCostliest) finding->places.resize(kCostliest);
-  if (call_us > 0) finding->share = std::min(1.0, share) * std::min(1.0, account.us / call_us);
+  if (call_us > 0 && finding->share == 0)
+    finding->share = std::min(1.0, share) * std::min(1.0, account.us / call_us);
 }
 
 }  // namespace kernelpro

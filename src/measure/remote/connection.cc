@@ -118,10 +118,10 @@ Result<void> Connection::connect() {
     link->cut();
     return tl::unexpected<Error>(unreachable(name(), link->complaint()));
   }
-  if (welcome->protocol != kRemoteProtocol) {
+  if (welcome->protocol != kRemoteProtocol || welcome->version != KERNELPRO_VERSION) {
     return fail(ErrorKind::kEnvironment,
                 "the station " + name() + " runs KernelPro " + welcome->version +
-                    ", which speaks another protocol than " KERNELPRO_VERSION,
+                    ", this side " KERNELPRO_VERSION,
                 "install the same version on both sides");
   }
   const std::lock_guard sending(sending_);

@@ -61,9 +61,10 @@ class Group {
  private:
   Result<Json> open_locked() {
     KP_ASSIGN(const auto answer, connection_->ask("stations", order_));
-    Json json = value_of(answer);
-    key_ = JsonReader(json).text("group");
-    return json["stations"];
+    const Json said = value_of(answer);
+    const JsonReader json(said);
+    key_ = json.text("group");
+    return Json(json.array("stations"));
   }
 
   const std::shared_ptr<Connection> connection_;

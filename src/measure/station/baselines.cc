@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/station/baselines.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/files.h"
@@ -18,7 +19,7 @@ namespace kernelpro {
 namespace {
 
 constexpr double kStartTimeout = 120;  // importing torch on a cold machine
-constexpr const char* kVersion = "baseline-2";
+constexpr const char* kVersion = "baseline-3";
 
 std::vector<std::string> kinds_of(const BaselineOrder& order, TargetKind target) {
   if (target == TargetKind::kCpu) return {"eager"};
@@ -152,9 +153,11 @@ Result<std::vector<Baseline>> time_baselines(const Task& task, const Case& c,
     }
     baselines.push_back(std::move(baseline));
   }
-  if (order.cached) {
-    KP_TRY(make_dirs(dirname(path)));
-    KP_TRY(write_file(path, baselines_to_json(baselines)));
+  // A failure may be the machine's, and a cache that cannot be written costs only time.
+  const bool whole =
+      std::ranges::all_of(baselines, [](const Baseline& each) { return each.error.empty(); });
+  if (order.cached && whole && make_dirs(dirname(path))) {
+    static_cast<void>(write_file(path, baselines_to_json(baselines)));
   }
   return baselines;
 }

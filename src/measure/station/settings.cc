@@ -11,6 +11,7 @@ std::string station_settings_to_json(const StationSettings& s) {
                     {"objective", objective_text(s.objective)},
                     {"policy", policy_name(s.policy)},
                     {"probes", s.probes},
+                    {"probes_each", s.probes_each},
                     {"redraw", s.redraw},
                     {"timing", s.timing},
                     {"gpu", s.gpu},
@@ -41,6 +42,7 @@ std::optional<StationSettings> station_settings_from_json(const std::string& tex
     s.objective = *objective;
     s.timeout_s = json.value("timeout_s", s.timeout_s);
     s.probes = json.value("probes", s.probes);
+    s.probes_each = json.value("probes_each", s.probes_each);
     s.redraw = json.value("redraw", s.redraw);
     s.timing = json.value("timing", s.timing);
     s.gpu = json.value("gpu", s.gpu);

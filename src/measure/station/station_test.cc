@@ -118,11 +118,13 @@ TEST(Station, SettingsSurviveTheWire) {
   s.modules_ahead = 3;
   s.evaluations = 4;
   s.standby = 5;
+  s.probes_each = 6;
   const std::string text = station_settings_to_json(s);
   const auto back = station_settings_from_json(text);
   ASSERT_TRUE(back);
   EXPECT_EQ(station_settings_to_json(*back), text);
   EXPECT_EQ(back->standby, 5);
+  EXPECT_EQ(back->probes_each, 6);
   EXPECT_TRUE(back->redraw);
   EXPECT_FALSE(back->timing);
   const auto usual = station_settings_from_json("{}");

@@ -46,6 +46,19 @@ Workshop::Workshop(const Task& task, TargetKind kind, std::shared_ptr<Compiler> 
       afterwards_(std::move(afterwards)),
       each_(each) {}
 
+namespace {
+
+// For whoever waits for a build that will not be: a promise without a value would throw there.
+template <class Job>
+void give_up(Job* job) {
+  const Error error{ErrorKind::kEnvironment, "the build was dropped before it began",
+                    "ask for it again"};
+  job->kernel.set_value({tl::unexpected<Error>(error), 0, ""});
+  job->built.set_value(tl::unexpected<Error>(error));
+}
+
+}  // namespace
+
 Workshop::~Workshop() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -53,6 +66,7 @@ Workshop::~Workshop() {
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  for (Job& job : waiting_) give_up(&job);
 }
 
 // REQUIRES: mutex_ is held. A machine error is forgotten: the next build may succeed.
@@ -123,11 +137,14 @@ void Workshop::wait_until_idle() {
 }
 
 void Workshop::drop_waiting() {
+  std::deque<Job> dropped;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const Job& job : waiting_) kept_.erase(job.hash);
+    dropped = std::move(waiting_);
     waiting_.clear();
   }
+  for (Job& job : dropped) give_up(&job);
   wait_until_idle();
 }
 

@@ -325,18 +325,6 @@ void read_memsets(Export* db, Trace* trace) {
   }
 }
 
-std::string without_version(std::string name) {
-  // "cudaMemcpyAsync_v3020", "cudaLaunchKernel_ptsz_v7000".
-  for (const char* mark : {"_v", "_ptsz", "_ptds"}) {
-    const std::size_t at = name.rfind(mark);
-    if (at == std::string::npos || at == 0) continue;
-    const bool digits = std::string(mark) != "_v" ||
-                        name.find_first_not_of("0123456789", at + 2) == std::string::npos;
-    if (digits) name.erase(at);
-  }
-  return name;
-}
-
 void read_calls(Export* db, const Strings& strings, Trace* trace) {
   const Rows rows = db->select("CUPTI_ACTIVITY_KIND_RUNTIME",
                                {"start", "end", "nameId", "correlationId", "globalTid"},
@@ -345,7 +333,7 @@ void read_calls(Export* db, const Strings& strings, Trace* trace) {
     Trace::Api call;
     call.start = integer(rows, 0);
     call.end = integer(rows, 1);
-    call.name = without_version(name_of(rows, 2, strings));
+    call.name = std::string(api_base_name(name_of(rows, 2, strings)));
     call.correlation = small(rows, 3);
     const std::int64_t global = integer(rows, 4);
     call.thread = static_cast<std::uint32_t>(global & 0xffffff);

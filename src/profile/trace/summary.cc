@@ -20,8 +20,6 @@ using Span = std::array<std::int64_t, 2>;
 
 constexpr std::size_t kMostKernels = 16;
 constexpr double kNsPerUs = 1e3;
-// A wait that ended longer than this before the GPU went idle did not cause the gap (ns).
-constexpr std::int64_t kLongestAfterWait = 200'000;
 
 enum class GapCause { kSync, kAllocation, kLaunch, kQueue, kUnknown };
 constexpr const char* kGapMetrics[] = {"trace.gaps_sync", "trace.gaps_allocation",
@@ -278,10 +276,8 @@ class Summary {
                                    [&](const Trace::Api* w) { return w->end <= call.start; });
     while (it != waits_.begin()) {
       const Trace::Api& wait = **--it;
-      if (wait.end + kLongestAfterWait < begin) break;
-      if (wait.thread == call.thread && wait.process == call.process && wait.end >= begin) {
-        return GapCause::kSync;
-      }
+      if (wait.end < begin) break;  // and all others ended earlier
+      if (wait.thread == call.thread && wait.process == call.process) return GapCause::kSync;
     }
     return GapCause::kLaunch;
   }

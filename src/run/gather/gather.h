@@ -19,7 +19,8 @@
 
 namespace kernelpro {
 
-// `id` 0: the best candidate, or the start when there is none. Only reads the store.
+// `id` 0: the winner (run/store/winner.h). Fails with kBadInput when nothing is correct. Only reads
+// the store.
 Result<Gathered> gather_run(const std::string& directory, std::int64_t id);
 // Evaluates the kernel with its task on this machine; without a GPU, compiles it for
 // `theory.device` (or sm_90a) and returns static evidence. Fails with kBadInput for a kernel that
@@ -27,8 +28,8 @@ Result<Gathered> gather_run(const std::string& directory, std::int64_t id);
 Result<Gathered> gather_kernel(const std::string& file, const Theory& theory,
                                const RunSettings& settings);
 Result<Gathered> gather_binary(const std::string& file, const Theory& theory);
-// A .ncu-rep or ncu's CSV, an .nsys-rep, its SQLite export or CSV, evidence or a verdict as JSON.
-// ncu's details page as text. The content decides, not the file name. "-": standard input, for
+// A .ncu-rep or ncu's CSV, an .nsys-rep, its SQLite export or CSV, evidence or a verdict as JSON,
+// or ncu's details page as text. The content decides, not the file name. "-": standard input, for
 // text.
 Result<Gathered> gather_file(const std::string& file, const Theory& theory);
 // The texts among these, as `file` names them: CSV, pages, evidence and verdicts.

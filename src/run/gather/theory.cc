@@ -303,8 +303,7 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
                               failed->message + ".");
   } else if (count == 0) {
     e.note_missing({Family::kSass,
-                    "the kernels' machine code was not found in " +
-                        join_text({files.begin(), files.begin() + 1}, ", "),
+                    "the kernels' machine code was not found in " + join_text(files, ", "),
                     "name the file that has it: --code FILE"});
   }
   if (count == 0) return {};

@@ -128,7 +128,8 @@ Result<void> FactFile::Impl::begin_file() {
   if (code == SQLITE_OK) code = db.execute(ids.c_str());
   if (code != SQLITE_OK) return failed(code, "begin a memory");
   db.close();
-  if (std::rename(fresh.c_str(), path.c_str()) != 0) return failed(SQLITE_CANTOPEN, "begin one");
+  if (std::rename(fresh.c_str(), path.c_str()) != 0)
+    return failed(SQLITE_CANTOPEN, "begin a memory");
   return {};
 }
 

@@ -41,7 +41,7 @@ std::string held_out_outcome(const HeldOut& one) {
   const std::string time = human_us(score_us(one.evaluation)) + " a call";
   const Correct::Versus* v = versus(one);
   if (v == nullptr) return time;
-  return number(v->ratio, 3) + "x the start (95 % interval " + number(v->low, 3) + " to " +
+  return number(v->ratio, 3) + "x the baseline (95 % interval " + number(v->low, 3) + " to " +
          number(v->high, 3) + "), " + time;
 }
 
@@ -52,7 +52,7 @@ std::string held_out_text(const std::vector<HeldOut>& cases) {
     text += "held out: case " + one.case_name + ": " + printable(held_out_outcome(one)) + "\n";
   }
   if (const double mean = held_out_speedup(cases); mean > 0 && cases.size() > 1) {
-    text += "held out: " + number(mean, 3) + "x the start over all " +
+    text += "held out: " + number(mean, 3) + "x the baseline over all " +
             std::to_string(cases.size()) + " (geometric mean)\n";
   }
   if (held_out_failed(cases)) {

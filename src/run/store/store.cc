@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "core/evidence/metrics.h"
 #include "run/store/schema.h"
 #include "run/store/store_file.h"

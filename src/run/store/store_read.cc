@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "core/evaluation/label.h"
 #include "core/evidence/metrics.h"
 #include "core/evidence/rates.h"

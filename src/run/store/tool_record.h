@@ -29,15 +29,15 @@ struct ToolStep {
 std::optional<ToolStep> tool_step(const Known& parent, const Known& child, double parent_us,
                                   double child_us);
 
-// $KERNELPRO_STATE/tools.json, else in $KERNELPRO_CACHE if that is set, else
-// $XDG_STATE_HOME/kernelpro, else ~/.local/state/kernelpro.
+// tools.json in the folder of base/state_dir.h.
 std::string user_record_path();
 
 // A missing file is an empty record, unless `must_exist`. Fails with kBadInput when the file is not
 // a record or is a newer version's.
 Result<ToolRecord> read_record(const std::string& path, bool must_exist);
-// Adds a step to the file; several processes may do so at once. Fails with kStore, without touching
-// the file, when it is damaged or a newer version's.
+// Adds a step to the file; several processes may do so at once. Fails with kBadInput, without
+// touching the file, when it is damaged or a newer version's; with kStore when it cannot be
+// written.
 Result<void> add_to_record(const std::string& path, const ToolStep& step);
 
 }  // namespace kernelpro

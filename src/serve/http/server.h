@@ -36,9 +36,9 @@ struct HttpSettings {
 // 256 random bits as text.
 std::string random_token();
 
-// Serves until a signal arrives. Calls `ready` with the address, "http://127.0.0.1:8341". Fails
-// with kBadInput for an address that is not loopback without `remote`, with kEnvironment when the
-// port is taken.
+// Serves until a signal arrives, or no client has come for `unused_s`. Calls `ready` with the
+// address, "http://127.0.0.1:8341". Fails with kBadInput for an address that is not loopback
+// without `remote`, with kEnvironment when the port is taken.
 Result<void> serve_http(const HttpSettings& http, const DeskSettings& desk,
                         const std::function<void(const std::string& url)>& ready);
 

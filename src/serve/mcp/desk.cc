@@ -116,7 +116,7 @@ Result<std::string> Desk::find_task(const std::string& name) const {
   return fail(
       ErrorKind::kBadInput, "there is no task " + clip(printable(name), 200),
       names.empty()
-          ? "this server found no tasks at start: start it with a folder that contains tasks"
+          ? "this server's folders hold no task: add one (make_task), or start it with others"
           : "list_tasks names them: " + join_text(names, ", "));
 }
 
@@ -145,8 +145,12 @@ Result<std::string> Desk::task_folder(const std::string& name, bool* again) {
     return fail(ErrorKind::kBadInput, path + " exists already",
                 "choose another name; tasks of others are not changed here");
   }
-  made_.insert(path);
   return path;
+}
+
+void Desk::made(const std::string& path) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  made_.insert(path);
 }
 
 void Desk::add_options(const TaskChoice& choice, std::vector<std::string>* arguments) const {
@@ -154,7 +158,8 @@ void Desk::add_options(const TaskChoice& choice, std::vector<std::string>* argum
     if (!value.empty()) arguments->insert(arguments->end(), {option, value});
   };
   if (choice.target.empty()) put("--target", settings_.target);
-  put("--gpu", settings_.gpu);
+  const std::string& target = choice.target.empty() ? settings_.target : choice.target;
+  if (target_from_name(target) != TargetKind::kCpu) put("--gpu", settings_.gpu);
   put("--python", settings_.python);
   for (const std::string& each : settings_.stations) put("--station", each);
   for (const std::string& each : settings_.include_dirs) put("--include", each);

@@ -77,6 +77,8 @@ class Desk {
   // The folder for a new task, below the first root; not made yet. `again`: clients of this server
   // made it before. Fails with kBadInput if others did.
   Result<std::string> task_folder(const std::string& name, bool* again);
+  // Says so once its files are there.
+  void made(const std::string& path);
 
   Runners& runners() { return runners_; }
   // Adds the options with which a search measures as this server does.

@@ -15,7 +15,6 @@ inline constexpr int kRpcParseError = -32700;
 inline constexpr int kRpcInvalidRequest = -32600;
 inline constexpr int kRpcMethodNotFound = -32601;
 inline constexpr int kRpcInvalidParams = -32602;
-inline constexpr int kRpcInternalError = -32603;
 inline constexpr int kRpcResourceNotFound = -32002;  // of MCP
 
 struct RpcMessage {

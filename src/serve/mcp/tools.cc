@@ -111,7 +111,7 @@ constexpr ToolArgument kMakeTask[] = {
     kMaxBytes};
 
 constexpr ToolArgument kFileTask = {"task", Kind::kText,
-                                    "Task that it belongs to: tells what one call must do."};
+                                    "Task that it belongs to; it defines the work of one call."};
 constexpr ToolArgument kFileCase = {"case", Kind::kText,
                                     "Case of the task; by default the largest timed one."};
 constexpr ToolArgument kFileKernel = {"kernel", Kind::kText,

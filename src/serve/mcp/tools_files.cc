@@ -134,6 +134,7 @@ Result<ToolAnswer> make_task_tool(Desk& desk, const Json& arguments, Ticket&) {
   }
   KP_TRY(make_dirs(folder));
   for (const auto& [file, text] : scaffold.files) KP_TRY(write_file(join(folder, file), text));
+  desk.made(folder);
   std::string text = "Task " + name + ": " + join_text(list_dir(folder), " ") + "\n";
   for (const std::string& line : scaffold.derived) text += "- found: " + line + "\n";
   int open = 0;

@@ -82,10 +82,11 @@ std::string run_state(const std::string& path, bool finished) {
 Result<void> stop_run(const std::string& path) {
   auto holder = run_holder(path);
   if (!holder) return not_running(path);
-  const Fd process(open_process(holder->pid));
+  const pid_t pid = holder->pid;
+  const Fd process(open_process(pid));
   // Its number may have passed to another process before the descriptor was opened, not after.
   holder = run_holder(path);
-  if (!process.valid() || !holder) return not_running(path);
+  if (!process.valid() || !holder || holder->pid != pid) return not_running(path);
   const std::string& command = holder->command;
   if (command.empty() || !contains(kRunners, " " + command + " ")) {
     return fail(ErrorKind::kBusy,

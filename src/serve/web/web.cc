@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "embedded/live_html.h"
 #include "embedded/live_js.h"

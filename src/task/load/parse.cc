@@ -109,7 +109,7 @@ class TaskParser : TomlReader {
       const toml::node* expression = table->get(key);
       if (expression == nullptr) continue;
       KP_TRY(read_expression(*expression, key, out));
-      expressions_.push_back({key, out, expression, 0, kMaxBytes});
+      expressions_.push_back({key, out, expression});
     }
     return {};
   }
@@ -365,7 +365,7 @@ class TaskParser : TomlReader {
     }
     for (const Expression& e : expressions_) {
       KP_ASSIGN(const auto value, evaluate(*e.text, *e.node, c));
-      if (value >= e.low && value <= e.high) continue;
+      if (value >= 0 && value <= kMaxBytes) continue;
       return wrong(*e.node, "in the case " + c.name + ", " + e.key + " is " + std::to_string(value),
                    "it must lie between 0 and 2^50");
     }
@@ -407,7 +407,6 @@ class TaskParser : TomlReader {
     std::string key;
     const std::string* text;
     const toml::node* node;
-    std::int64_t low, high;
   };
 
   const toml::table& root_;

@@ -129,7 +129,7 @@ std::string find_task(const std::string& path) {
 Result<OpenedTask> open_task(const std::string& path, const OpenSettings& settings) {
   OpenedTask opened;
   if (is_module_path(path)) {
-    KP_ASSIGN(opened, open_module(path, settings));
+    KP_ASSIGN(opened, open_module(find_task(path), settings));
   } else {
     if (!settings.dims.empty()) {
       return fail(ErrorKind::kBadInput,

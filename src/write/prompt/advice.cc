@@ -39,7 +39,9 @@ std::string floor_text(const Floors& least, double parts_us = 0) {
               " with the matrix products on tensor cores, operands in two fp16 parts";
     }
   }
-  return text + ".";
+  return text + ". A well-made kernel comes within 10 to 20 % of " +
+         (least.compute_us > 0 ? "the larger of these times" : "this time") +
+         "; beyond that, only the last wave, the start and the end remain.";
 }
 
 // Empty where the machine's rates are unknown.

@@ -12,8 +12,8 @@ namespace {
 
 constexpr PartLimit kLimits[] = {{"standing", 6000}, {"diagnosis", 8000},   {"focus", 1000},
                                  {"best", 16500},    {"definition", 13000}, {"tried", 8000},
-                                 {"memory", 6000},   {"cures", 3000},       {"header", 12000},
-                                 {"machine", 2000},  {"advice", 12000},     {"cases", 3000}};
+                                 {"memory", 6000},   {"cures", 3000},       {"machine", 2000},
+                                 {"advice", 16000}};
 
 // After a line: the fence that is open, or "".
 std::string fence_after(const std::string& line, const std::string& fence) {

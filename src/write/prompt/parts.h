@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a prompt and the length that each may not pass: a part that grows with the run must
-// not push out the others. The parent's source and the rules are whole whatever their length. Pure.
+// not push out the others. The parent's source, `task.h` and the rules are whole whatever
+// their length. Pure.
 #pragma once
 
 #include <cstddef>

@@ -38,6 +38,11 @@ std::string shape_text(const Task& task, std::size_t i) {
   return join_text(sizes, ", ");
 }
 
+constexpr const char* kInDoubt =
+    "If you are unsure of a number, declare it as a knob with two to five values, the one you "
+    "expect "
+    "to be best first: its values are measured, too.";
+
 // The reference of a task folder, in the target's language where there is one.
 std::string reference_text(const Task& task, TargetKind target) {
   const LanguageRow* row = &native_language(target);
@@ -50,11 +55,11 @@ std::string reference_text(const Task& task, TargetKind target) {
 }
 
 // What a task computes: the PyTorch module with its tensors' names in Args, or the reference.
-std::string definition(const Task& task, TargetKind target) {
+std::string definition(const Task& task, TargetKind target, const LanguageRow& wanted) {
   if (!task.module) return reference_text(task, target);
   std::string text = "\n## What it computes\nThis PyTorch module is the definition:\n\n" +
                      fenced(clip(task.module->source, kDefinitionShown), "python") +
-                     "\nIts tensors in `Args`:\n";
+                     (wanted.in_python ? "\nIts tensors:\n" : "\nIts tensors in `Args`:\n");
   for (std::size_t i = 0; i < task.tensors.size(); ++i) {
     const Tensor& tensor = task.tensors[i];
     text += "  - `" + tensor.name + "`: " + std::string(role_name(tensor.role)) + ", " +
@@ -62,7 +67,8 @@ std::string definition(const Task& task, TargetKind target) {
   }
   const Case* last = task.cases.empty() ? nullptr : &task.cases.back();
   if (last != nullptr && !last->constants.empty()) {
-    text += "Other arguments of forward are constants in `task.h`:";
+    text += wanted.in_python ? "Other arguments of forward:"
+                             : "Other arguments of forward are constants in `task.h`:";
     for (const auto& [name, value] : last->constants) text += " " + name + " = " + value;
     text += "\n";
   }
@@ -199,7 +205,7 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
       {"target", std::string(target_name(request.target))},
       {"parent", std::to_string(parent.id)},
       {"parent_file", "parent." + std::string(written.extension)},
-      {"definition", definition(*request.task, request.target)},
+      {"definition", definition(*request.task, request.target, wanted)},
       {"standing", standing_text(request)},
       {"best", best_text(request)},
       {"scope", scope_text(request)},
@@ -215,6 +221,8 @@ PromptFields prompt_fields(const ProposalRequest& request, const Prompts& prompt
       {"contract", contract(*request.task)},
       {"cases", cases(*request.task, request.target)},
       {"extension", std::string(wanted.extension)},
+      {"comment", wanted.syntax == Syntax::kPython ? "#" : "//"},
+      {"in_doubt", wanted.knobs ? kInDoubt : ""},
       {"header", request.task_header},
       {"source", fenced(parent.candidate.source, written.fence)}};
   fields.merge(advice_fields(*request.task, request.target,
@@ -263,7 +271,7 @@ std::string result_text(const Known& known, const ProposalRequest& request) {
 }
 
 std::string definition_text(const Task& task, TargetKind target) {
-  return definition(task, target);
+  return definition(task, target, native_language(target));
 }
 
 std::string contract_text(const Task& task) { return contract(task); }

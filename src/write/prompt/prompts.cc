@@ -19,15 +19,15 @@ constexpr std::int64_t kLargestTemplate = 1 << 20;
 
 // Every field that a template may use.
 constexpr std::string_view kFields[] = {
-    "task",       "number",    "summary",       "target",    "parent",       "parent_file",
-    "definition", "standing",  "focus",         "diagnosis", "tried",        "language",
-    "entry",      "contract",  "cases",         "rules",     "extension",    "header",
-    "library",    "libraries", "rounds",        "ideas",     "idea",         "source",
-    "failed",     "failure",   "broken",        "forms",     "machine",      "advice",
-    "compile",    "arch",      "units",         "bandwidth", "fma",          "sets",
-    "caches",     "tensor",    "floor",         "name",      "memory",       "cures",
-    "registers",  "threads",   "blocks",        "shared",    "block_shared", "best",
-    "scope",      "include",   "header_section"};
+    "task",       "number",    "summary",        "target",    "parent",       "parent_file",
+    "definition", "standing",  "focus",          "diagnosis", "tried",        "language",
+    "entry",      "contract",  "cases",          "rules",     "extension",    "header",
+    "library",    "libraries", "rounds",         "ideas",     "idea",         "source",
+    "failed",     "failure",   "broken",         "forms",     "machine",      "advice",
+    "compile",    "arch",      "units",          "bandwidth", "fma",          "sets",
+    "caches",     "tensor",    "floor",          "name",      "memory",       "cures",
+    "registers",  "threads",   "blocks",         "shared",    "block_shared", "best",
+    "scope",      "include",   "header_section", "comment",   "in_doubt"};
 
 std::string without_last_newline(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();

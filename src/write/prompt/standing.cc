@@ -168,11 +168,12 @@ std::string best_text(const ProposalRequest& request) {
 
 std::string scope_text(const ProposalRequest& request) {
   // Without findings there is no one change to keep to.
-  if (request.feedback != Feedback::kDiagnosed) return "Change as much as it needs.";
+  if (request.feedback != Feedback::kDiagnosed) return "Change as much as the idea needs.";
   const double fraction = request.parent->diagnosis.fraction_of_ceiling;
   const bool known = fraction > 0;
   if (known && fraction < kRewrite) {
-    return "It runs below 5 % of the speed of light: rewrite as much of it as the change needs.";
+    return "The kernel runs below 5 % of the speed of light: rewrite as much of it as the change "
+           "needs.";
   }
   const double promised = most_promised(request);
   if (known && fraction < kClose && std::log(promised) < kExplained * -std::log(fraction)) {
@@ -183,11 +184,12 @@ std::string scope_text(const ProposalRequest& request) {
            "that instead, and change as much as it needs.";
   }
   if (known && fraction >= kClose && on_another_unit(request.parent->diagnosis) == nullptr) {
-    return "Change what that needs, and leave everything else alone.";
+    return "Change only what that needs, and leave everything else alone.";
   }
   return "Carry it through wherever it needs to be, and take other findings along where they do "
-         "not get in its way. Where the account shows you a change that promises more, make that "
-         "one.";
+         "not get in its way. If \"Where the time goes\" shows you a change that promises more, "
+         "make "
+         "that one.";
 }
 
 }  // namespace kernelpro

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "diagnose/account/gains.h"
 #include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
 

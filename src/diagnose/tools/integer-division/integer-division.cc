@@ -39,7 +39,9 @@ std::optional<Finding> integer_division(const Facts& facts) {
   finding.sites = line_of(facts, {"sass.hot.integer_divisions", "sass.hot.division_calls"});
   const double lines = time_at(facts, finding.sites);
   finding.likely_speedup = std::max(finding.likely_speedup, speedup_without(kGone * lines));
-  finding.upper_speedup = std::max(finding.upper_speedup, kSlack * speedup_without(lines));
+  if (lines > 0) {
+    finding.upper_speedup = std::max(finding.upper_speedup, kSlack * speedup_without(lines));
+  }
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
   finding.severity = share >= 0.5 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"sass.hot.integer_divisions", "sass.hot.instructions"};

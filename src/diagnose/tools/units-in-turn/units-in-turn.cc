@@ -53,11 +53,14 @@ std::optional<Finding> within_a_kernel(const Facts& facts) {
         memory + products < kTogether || memory + products > kNoMore) {
       continue;
     }
+    // The runner applies the share of a call's only kernel.
+    const double share =
+        facts.kernels().size() > 1 ? kernel.facts.get("kernel.share").value_or(0) : 1;
     Finding finding;
     finding.kernel = kernel.name;
-    finding.upper_speedup = 1 / std::max(memory, products);
-    finding.likely_speedup =
-        std::min(finding.upper_speedup, speedup_without(kOverlapped * std::min(memory, products)));
+    finding.upper_speedup = speedup_without(share * (1 - std::max(memory, products)));
+    finding.likely_speedup = std::min(
+        finding.upper_speedup, speedup_without(share * kOverlapped * std::min(memory, products)));
     finding.severity = Severity::kWarning;
     finding.metrics = {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
                        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"};
