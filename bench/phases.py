@@ -112,7 +112,8 @@ def main():
                   (name, part, 100 * clocked, 100 * told, 100 * (told - clocked)))
     print("\n%d of %d parts of %d programs are within %.0f points." %
           (close, all_parts, len(results), 100 * CLOSE))
+    return 0 if len(results) == len(programs) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

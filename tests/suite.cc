@@ -73,7 +73,7 @@ class Decoy {
   Decoy() {
     const char* home = std::getenv("HOME");
     path_ = join(home != nullptr ? home : ".", ".kernelpro-decoy-" + std::to_string(::getpid()));
-    (void)write_file(path_, "// decoy\n");
+    static_cast<void>(write_file(path_, "// decoy\n"));
     inherited_ = ::open(path_.c_str(), O_RDONLY);
     ::setenv("KERNELPRO_API_KEY", "decoy", 1);
   }
@@ -82,6 +82,7 @@ class Decoy {
     ::unlink(path_.c_str());
   }
   const std::string& path() const { return path_; }
+  bool there() const { return inherited_ >= 0; }
 
  private:
   std::string path_;
@@ -93,6 +94,13 @@ class Suite {
   explicit Suite(Options options) : options_(std::move(options)) {}
 
   int run() {
+    if (!decoy_.there()) {  // attacks that look for it would pass as caught
+      std::fprintf(
+          stderr,
+          "exploit_suite: cannot write %s\n  next: set HOME to a folder that can be written\n",
+          decoy_.path().c_str());
+      return 2;
+    }
     const std::vector<std::string> kinds = options_.holes
                                                ? std::vector<std::string>{"holes"}
                                                : std::vector<std::string>{"exploits", "honest"};

@@ -159,7 +159,8 @@ def main():
               sum(r["silent"] for r in rows),
               sorted(r["evidence_ms"] for r in rows)[len(rows) // 2] if rows else 0,
               len(failed), late))
+    return 1 if failed or not rows else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

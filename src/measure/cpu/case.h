@@ -75,7 +75,7 @@ void load_inputs(const CpuCase& state, const CpuBuffers& buffers, int slot, cons
 std::vector<Poison> poison_outputs(const CpuCase& state, const CpuBuffers& buffers, int first,
                                    int count);
 
-// Adds the deviations of a slot's fp32 outputs, where those of honest kernels are known.
+// Adds the deviations of a slot's floating outputs, where those of honest kernels are known.
 void add_deviations(const CpuCase& state, const CpuBuffers& buffers, int slot, const InputSet& set,
                     DrawKind kind, std::vector<NormError>* all);
 

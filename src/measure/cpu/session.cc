@@ -151,12 +151,7 @@ Result<CpuSession::Started> CpuSession::start(const SessionSettings& settings, c
   const bool sent = session->child_.send(session->setup_frame(), descriptors);
   std::optional<Frame> frame;
   if (sent) frame = session->child_.receive(settings.load_timeout_s);
-  if (!frame) {
-    const Exit exit = session->child_.finish();
-    return fail(ErrorKind::kEnvironment,
-                "the worker process " + exit.describe(session->limits_) + " before it was ready",
-                "run `kernelpro doctor` to see what this machine allows");
-  }
+  if (!frame) return Started(session->explain(settings.load_timeout_s, phase));
   // Until here no candidate code has run, so this can be believed.
   const CpuReady ready = ready_of(*frame);
   if (ready.ok == 0 || frame->bytes.size() != expected) {

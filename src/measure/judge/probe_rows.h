@@ -54,7 +54,8 @@ struct ProbeRow {
   ProbedTensors tensors = ProbedTensors::kNone;
   int levels = 1;
   ProbeRank rank = ProbeRank::kOther;
-  int draws = 1;  // with other places each: whoever samples some elements meets one draw by luck
+  int draws = 1;      // with other places each: a kernel that reads only some elements may pass one
+                      // draw by luck
   bool each = false;  // comes first with all its probes, not with one of its class
   ProbeTimes times = ProbeTimes::kDiffer;
   bool makes_equal = false;         // elements that an index could name either of

@@ -131,6 +131,7 @@ Result<void> Connection::connect() {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, question] : questions_) {
       if (!welcome->known.contains(id)) again.push_back(question.frame);
+      if (question.cancelled) again.push_back(number_frame("cancel", id));
     }
   }
   for (const std::string& each : again) {
@@ -284,6 +285,11 @@ Result<std::string> Connection::ask(const std::string& verb, const std::string& 
     if (answer) return std::move(*answer);
     if (!cancelled && cancel_requested()) {
       cancelled = true;
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (const auto it = questions_.find(id); it != questions_.end())
+          it->second.cancelled = true;
+      }
       send(number_frame("cancel", id));
     }
   }

@@ -44,7 +44,8 @@ class Connection {
 
  private:
   struct Question {
-    std::string frame;  // as it was sent
+    std::string frame;       // as it was sent
+    bool cancelled = false;  // the other side is to end the work
     std::vector<std::string> phases;
     std::optional<Result<std::string>> answer;
     std::function<void(Result<std::string>)> then;  // empty: somebody waits

@@ -29,7 +29,7 @@ PlanMemory plan_memory(const Task& task, const Case& c);
 
 struct PlanFacts {
   std::map<std::string, double> call;  // plan.*
-  // By mangled name: kernel.launches, kernel.concurrent.
+  // By mangled name: kernel.launches, kernel.concurrent, kernel.handed_bytes.
   std::map<std::string, std::map<std::string, double>> kernels;
 };
 

@@ -291,7 +291,7 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
                                   "evaluate the kernel with its task on a GPU"});
   }
   import.evidence.note_missing({Family::kResources,
-                                "a binary does not tell what ptxas said",
+                                "a binary does not contain ptxas's report of spills",
                                 "give the source with its task instead",
                                 { "ptxas.spill_store_bytes",
                                   "ptxas.spill_load_bytes" }});

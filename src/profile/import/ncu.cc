@@ -318,7 +318,7 @@ Result<NcuImport> import_ncu_details(std::string_view text, const NcuSettings& s
   }
   KP_ASSIGN(NcuImport import, import_table(std::move(details.table), settings));
   if (!details.unknown.empty()) {
-    import.notes.push_back("Not understood, having no counter of ours: " +
+    import.notes.push_back("Left out, for KernelPro has no such metric: " +
                            some_of({details.unknown.begin(), details.unknown.end()}) + ".");
   }
   import.programs.insert(import.programs.begin(), details.programs.begin(), details.programs.end());

@@ -92,7 +92,7 @@ class Sequence {
   const std::vector<Operation>& operations() const { return operations_; }
   std::size_t size() const { return operations_.size(); }
 
-  // The most frequent distances between equal operations, weighted by length.
+  // The most frequent distances between equal operations.
   std::vector<std::size_t> candidates() const {
     std::unordered_map<std::uint32_t, std::vector<std::size_t>> seen;
     std::unordered_map<std::size_t, double> votes;

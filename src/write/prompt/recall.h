@@ -52,7 +52,7 @@ std::vector<Fact> facts_for(const std::vector<Fact>& all, const Task& task, Targ
 std::string memory_text(const ProposalRequest& request, const RecallLimits& limits = {});
 
 // What cured similar failures, in this run or earlier ones, with its heading; "" when there is no
-// such cure. `failure`: text from failure_text (write/prompt/prompt.h).
+// such cure. `failure`: text from failure_text (write/prompt/outcome_text.h).
 std::string cures_text(const ProposalRequest& request, const std::string& failure,
                        const RecallLimits& limits = {});
 

@@ -114,7 +114,7 @@ Result<std::string> source_of_reply(const std::string& reply, Language language)
   const std::string text = with_plain_ends(reply);
   if (trim(text).empty()) return refused("the reply is empty", "write the whole source into it");
   if (printable(text) != text) {
-    return refused("the reply is not UTF-8 text", "write plain text");
+    return refused("the reply has control characters or invalid UTF-8", "write plain text");
   }
   const Blocks blocks = blocks_of(text);
   if (blocks.closed.empty() && !blocks.cut) {

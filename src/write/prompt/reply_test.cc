@@ -77,8 +77,8 @@ TEST(Reply, WhatIsNoKernelIsRefused) {
   EXPECT_TRUE(contains(refusal("void launched() {}"), "does not define"));
   EXPECT_TRUE(contains(refusal("```\nint x;\n```\n"), "no block"));
   EXPECT_TRUE(contains(refusal("```cpp\n" + kKernel), "ends inside"));
-  EXPECT_TRUE(contains(refusal(std::string("launch\0", 7)), "not UTF-8 text"));
-  EXPECT_TRUE(contains(refusal("launch \xff\xfe"), "not UTF-8 text"));
+  EXPECT_TRUE(contains(refusal(std::string("launch\0", 7)), "invalid UTF-8"));
+  EXPECT_TRUE(contains(refusal("launch \xff\xfe"), "invalid UTF-8"));
   EXPECT_TRUE(contains(refusal(std::string(5 << 20, 'x')), "at most"));
 }
 
