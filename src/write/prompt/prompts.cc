@@ -128,7 +128,8 @@ Result<void> Prompts::read_into(const std::string& source, Text* text) {
   if (source.starts_with(kFence)) {
     const std::size_t end = source.find(kFence, kFence.size());
     if (end == std::string::npos) {
-      return fail(ErrorKind::kBadInput, "its front matter is not closed", "close it with a line ---");
+      return fail(ErrorKind::kBadInput, "its front matter is not closed",
+                  "close it with a line ---");
     }
     for (const std::string& line : lines(source.substr(kFence.size(), end - kFence.size()))) {
       const std::size_t colon = line.find(':');
