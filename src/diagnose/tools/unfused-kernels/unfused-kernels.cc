@@ -148,8 +148,8 @@ std::optional<Finding> of_plan(const Facts& facts) {
                                      "rounding the intermediate would cost too much precision"});
   }
   const double saved = saved_by_fusing(facts, planned);
-  if (prepared(facts) > 0) {
-    finding.cause += " Of them " + human_bytes(prepared(facts)) +
+  if (const double operands = std::min(bytes, prepared(facts)); operands > 0) {
+    finding.cause += " Of them " + human_bytes(operands) +
                      " are operands that are prepared once for the kernel that multiplies them.";
   }
   finding.likely_speedup = speedup_without(saved * share);
