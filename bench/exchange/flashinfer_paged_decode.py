@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times FlashInfer's decode kernels on paged_decode.py's inputs, as they ship, and compares their result with the
-module's. Needs a GPU, nvcc and `pip install flashinfer-python` (0.2.8 was measured).
+module's. Needs a GPU, nvcc and `pip install flashinfer-python` (written for 0.2.8).
 
     python3 bench/exchange/flashinfer_paged_decode.py
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mamba-2's own Triton kernels for ssd_scan.py, as mamba_ssm ships them.
 
-Needs Triton and mamba_ssm's Python files (2.3.2.post1 was measured): the package's compiled parts and its many
+Needs Triton and mamba_ssm's Python files (written for 2.3.2.post1): the package's compiled parts and its many
 imports are left out, and only its chunked scan is loaded. It tunes itself in its first call: --timeout 120.
 """
 import importlib.util
