@@ -458,28 +458,47 @@ struct MeanAxis {
   int across;
 };
 
-// Adds up the squares of the groups' sums of errors, less `common` times the values. A warp has a
-// group at a time.
+// Sums of errors, less `common` times the values, over each group in `parts`; their squares go to
+// `squares` or, if there are several parts, the sums to `sums`. Neighbouring lanes have neighbouring
+// elements, of a group each (`apart`) or of one group.
 extern "C" __global__ void mean_errors(const void* out, const void* expected, int dtype,
-                                       double common, MeanAxis axis, double* squares) {
-  const u64 lanes = blockDim.x < 32 ? blockDim.x : 32, lane = threadIdx.x % lanes;
+                                       double common, MeanAxis axis, u64 parts, int apart,
+                                       double* sums, double* squares) {
+  const u64 lanes = apart || blockDim.x < 32 ? 1 : 32, lane = threadIdx.x % lanes;
   const u64 groups = axis.across ? axis.length : axis.outer * axis.inner;
   const u64 averaged = axis.across ? axis.outer * axis.inner : axis.length;
   double all = 0;
-  for (u64 group = first_index() / lanes; group < groups; group += stride() / lanes) {
+  for (u64 item = first_index() / lanes; item < groups * parts; item += stride() / lanes) {
+    const u64 group = item % groups, part = item / groups;
+    const u64 first = axis.across
+                          ? group * axis.inner
+                          : group / axis.inner * axis.length * axis.inner + group % axis.inner;
+    const u64 end = averaged * (part + 1) / parts;
     double sum = 0;
-    for (u64 k = lane; k < averaged; k += lanes) {
-      const u64 o = (axis.across ? k : group) / axis.inner;
-      const u64 n = (axis.across ? k : group) % axis.inner;
-      const u64 i = (o * axis.length + (axis.across ? group : k)) * axis.inner + n;
+    for (u64 k = averaged * part / parts + lane; k < end; k += lanes) {
+      const u64 i = first + (axis.across ? k / axis.inner * axis.length * axis.inner + k % axis.inner
+                                         : k * axis.inner);
       const double e = expected_value(expected, dtype, 1, i);
       const double error = as_double(load_bits(out, dtype, i), dtype) - e - common * e;
       if (isfinite(error)) sum += error;
     }
-    for (int to = 16; to > 0; to /= 2) sum += __shfl_down_sync(~0u, sum, to);
-    if (lane == 0) all += sum * sum;
+    if (!apart) {
+      for (int to = 16; to > 0; to /= 2) sum += __shfl_down_sync(~0u, sum, to);
+    }
+    if (lane != 0) continue;
+    if (parts > 1) {
+      atomicAdd(sums + group, sum);
+    } else {
+      all += sum * sum;
+    }
   }
-  if (all > 0) atomicAdd(squares, all);
+  add_lanes(all, squares);
+}
+
+extern "C" __global__ void add_squares(const double* values, u64 count, double* squares) {
+  double all = 0;
+  for (u64 i = first_index(); i < count; i += stride()) all += values[i] * values[i];
+  add_lanes(all, squares);
 }
 
 // Do these bytes of an input matter to the result? Mode 0: makes floating values large, with

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 
+#include "core/task/deviation.h"
 #include "measure/worker/testing/judge_cases.h"
 
 namespace kernelpro::testing {
@@ -63,6 +65,33 @@ TEST_F(JudgeCases, PassRightOutputsAndNoOthers) {
   EXPECT_TRUE(std::isinf(wrong.outputs[0].worst));
   EXPECT_EQ(wrong.outputs[1].bad, 1u);
   EXPECT_EQ(wrong.outputs[1].first, 3u);
+}
+
+// As on the host, whether a group is one thread's or several's.
+TEST_F(JudgeCases, AverageErrorsAlongEveryAxis) {
+  open();
+  look_at(0);
+  compute();
+  for (int i = 0; i < kToyElements; ++i) {
+    data<float>(kY)[i] *= 1 + 1e-3f * static_cast<float>(i % 13 + i % 7 - 8);
+  }
+  const auto results = judge->fetch(0, kY, true);
+  ASSERT_TRUE(results);
+  Expected expected;
+  expected.values.resize(kToyElements);
+  std::memcpy(expected.values.data(), results->data(), results->size());
+  const std::vector<double> got(data<float>(kY), data<float>(kY) + kToyElements);
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{1, 77, 13}, {77, 13}, {13, 77}, {7, 11, 13}, {1, 13, 77}}) {
+    const auto all = judge->deviations(0, {shape});
+    ASSERT_TRUE(all) << all.error().text();
+    const Deviation wanted = deviation(got, expected, shape);
+    ASSERT_FALSE(wanted.means.empty());
+    ASSERT_EQ((*all)[0].means.size(), wanted.means.size());
+    for (std::size_t k = 0; k < wanted.means.size(); ++k) {
+      EXPECT_NEAR((*all)[0].means[k] / wanted.means[k], 1, 1e-6) << shape[0] << ", mean " << k;
+    }
+  }
 }
 
 // Results of another set are wrong, however right they were there.

@@ -47,6 +47,29 @@ RawMeanAxis raw_axis(const MeanAxis& axis) {
           static_cast<std::uint64_t>(axis.inner), axis.across ? 1 : 0};
 }
 
+// How the groups of an axis are divided among threads.
+struct MeanWork {
+  bool apart = false;       // neighbouring elements belong to neighbouring groups
+  std::uint64_t parts = 1;  // of each group
+  std::uint64_t sums = 0;   // where those of several parts are
+  std::uint64_t lanes() const { return apart ? 1 : 32; }
+};
+
+constexpr std::uint64_t kThreads = 2048;   // that a multiprocessor holds
+constexpr std::uint64_t kFewestEach = 16;  // elements of a group that are worth a thread
+
+MeanWork mean_work(const MeanAxis& axis, int multiprocessors) {
+  MeanWork work;
+  work.apart = (axis.inner > 1) != axis.across;
+  const std::uint64_t threads = static_cast<std::uint64_t>(axis.groups()) * work.lanes();
+  const std::uint64_t most =
+      static_cast<std::uint64_t>(axis.averaged()) / (kFewestEach * work.lanes());
+  work.parts =
+      std::clamp<std::uint64_t>(static_cast<std::uint64_t>(multiprocessors) * kThreads / threads, 1,
+                                std::max<std::uint64_t>(most, 1));
+  return work;
+}
+
 }  // namespace
 
 Result<Surveyed> JudgeCase::survey(const Set& set, std::size_t tensor) {
@@ -135,13 +158,31 @@ Result<void> JudgeCase::add_means(const Set& set, std::size_t tensor,
     return axis.groups() * axis.averaged() == t.elements;
   };
   if (axes.empty() || !std::all_of(axes.begin(), axes.end(), fits)) return {};
-  KP_TRY(zero_results(sizeof(double) * axes.size()));
+  // The squares of each axis, then the sums of those whose groups are too few to fill the GPU.
+  std::vector<MeanWork> works;
+  std::uint64_t used = axes.size();
+  for (const MeanAxis& axis : axes) {
+    MeanWork work = mean_work(axis, kernels_->multiprocessors());
+    const auto groups = static_cast<std::uint64_t>(axis.groups());
+    if (work.parts > 1 && sizeof(double) * (used + groups) <= scratch_bytes_) {
+      work.sums = scratch_ + sizeof(double) * used;
+      used += groups;
+    } else {
+      work.parts = 1;
+    }
+    works.push_back(work);
+  }
+  KP_TRY(zero_results(sizeof(double) * used));
   for (std::size_t k = 0; k < axes.size(); ++k) {
-    // Of a warp's lanes for each group.
-    const auto threads = static_cast<std::uint64_t>(axes[k].groups()) * 32;
-    KP_CUDA_TRY(kernels_->run("mean_errors", threads, data_at(set, tensor),
-                              expected_at(set, tensor), static_cast<int>(t.dtype), found->common,
-                              raw_axis(axes[k]), scratch_ + sizeof(double) * k));
+    const MeanWork& work = works[k];
+    const auto groups = static_cast<std::uint64_t>(axes[k].groups());
+    const std::uint64_t squares = scratch_ + sizeof(double) * k;
+    KP_CUDA_TRY(kernels_->run("mean_errors", groups * work.parts * work.lanes(),
+                              data_at(set, tensor), expected_at(set, tensor),
+                              static_cast<int>(t.dtype), found->common, raw_axis(axes[k]),
+                              work.parts, work.apart ? 1 : 0, work.sums, squares));
+    if (work.parts > 1)
+      KP_CUDA_TRY(kernels_->run("add_squares", groups, work.sums, groups, squares));
   }
   KP_ASSIGN(const std::vector<double> squares, results<double>(axes.size()));
   for (std::size_t k = 0; k < axes.size(); ++k) {

@@ -109,6 +109,7 @@ const std::map<std::string, kernelpro::fake::Kernel>& kernelpro::fake::judge_ker
       KP_ON_HOST(narrow),
       KP_ON_HOST(deviate),
       KP_ON_HOST(mean_errors),
+      KP_ON_HOST(add_squares),
       KP_ON_HOST(disturb),
       KP_ON_HOST(flush_cache),
       KP_ON_HOST(touch_pages),
