@@ -85,8 +85,9 @@ def draw(options):
     return out
 
 
-def call(options, *arguments, seconds=300, gpu=None):
-    """(standard output, what went wrong or ""). `gpu`: the only one that it sees."""
+def call(options, *arguments, seconds=300, gpu=None, fine=(0, 1, 7)):
+    """(standard output, what went wrong or ""). `gpu`: the only one that it sees. `fine`: also 1, a kernel that is
+    not correct, and 7, a run whose replies are still to come."""
     seen = os.environ | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu is not None else {})
     with subprocess.Popen([options.kernelpro, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=seen, start_new_session=True) as running:
@@ -95,8 +96,7 @@ def call(options, *arguments, seconds=300, gpu=None):
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, signal.SIGKILL)  # its workers too, which would go on using the GPU
             return "", f"no answer in {seconds} s"
-    # 1: a kernel is not correct; 7: a run whose replies are still to come.
-    return out, "" if running.returncode in (0, 1, 7) else (said or out)[-600:]
+    return out, "" if running.returncode in fine else (said or out)[-600:]
 
 
 def side_by_side(options, work, items, each):

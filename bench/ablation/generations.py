@@ -10,6 +10,7 @@
     bench/ablation/generations.py measure DIR           # GPU: the replies to them
     bench/ablation/generations.py confirm DIR           # GPU: the best of each, in fresh processes
     bench/ablation/generations.py rows DIR              # a JSON line for each candidate
+    bench/ablation/generations.py standing DIR          # a table: the best of each task
     bench/ablation/generations.py keep DIR ARCHIVE      # the runs as text, which recall takes
     bench/ablation/generations.py table results/generations.jsonl
 
@@ -153,11 +154,10 @@ main(sys.argv[1:])
 
 
 def runs(options):
-    """[(name, arm, run)]"""
-    return [(name, arm, os.path.join(options.folder, name, arm))
-            for name in sorted(os.listdir(options.folder)) for arm in ARMS
-            if os.path.exists(os.path.join(options.folder, name, arm, "store.db"))
-            and (not options.only or name in options.only.split(","))]
+    """[(name, arm, run)], in the order of --only if given."""
+    names = options.only.split(",") if options.only else sorted(os.listdir(options.folder))
+    return [(name, arm, os.path.join(options.folder, name, arm)) for name in names for arm in ARMS
+            if os.path.exists(os.path.join(options.folder, name, arm, "store.db"))]
 
 
 def measured(run):
@@ -326,7 +326,8 @@ def measure(options):
         for reply in replies:
             shutil.copy(reply, os.path.join(to, f"g{generation}-{os.path.basename(reply)}"))
         begun = time.monotonic()
-        out, wrong = call(options, "measure", run, "--no-confirm", *options.extra, gpu=gpu[-1] if gpu else None)
+        out, wrong = call(options, "measure", run, "--no-confirm", *options.extra, gpu=gpu[-1] if gpu else None,
+                          fine=(0, 1))  # 7: every reply was refused
         os.remove(asked)
         shown, _ = call(options, "show", run, "--json")
         known = {1}  # the start; those of an interrupted call belong to this generation
@@ -374,10 +375,52 @@ def rows(options):
     for name, arm, run in runs(options):
         out, _ = call(options, "show", run, "--json")
         lines += [json.dumps({"task": name.replace("-", "/", 1), "parent": name, "arm": arm} | row)
-                  for row in rows_of(run, json.loads(out))]
+                  for row in rows_of(run, json.loads(out))
+                  if not options.last or (row["generation"] == measured(run) and row["by"] != "tuner")]
     with open(options.output, "w", encoding="utf-8") as file:
         file.writelines(line + "\n" for line in lines)
     print("\n".join(lines))
+
+
+def micro(us):
+    return f"{us / 1000:.2f} ms" if us >= 1000 else f"{us:.{0 if us >= 100 else 1}f} us"
+
+
+def standing(options):
+    """What each task's runs have reached. The best is the fastest of those with the fewest labels that rank lower."""
+    gains = {}
+    print("| task | start | best | over the start [95 %] | of the speed of light | generations | written | failed | labels |")
+    print("|---" * 9 + "|")
+    for name in dict.fromkeys(name for name, _, _ in runs(options)):
+        written, right, start, generations = {}, [], 0, 0
+        for run in (run for other, _, run in runs(options) if other == name):
+            out, _ = call(options, "show", run, "--json")
+            generations = max(generations, measured(run))
+            for each in json.loads(out)["candidates"]:
+                if each["proposer"] == "start":
+                    start = each.get("time_us") or 0
+                elif each.get("evaluated"):
+                    each["labels"] = ((each.get("evaluation") or {}).get("outcome") or {}).get("labels") or []
+                    if each["proposer"] != "tuner":
+                        written[each["hash"], each["outcome"] == "correct"] = each  # arms share what came before
+                    if each["outcome"] == "correct" and each.get("speedup"):
+                        right.append(each)
+        cells = [name.replace("-", "/", 1) if name[0].isdigit() else name, micro(start), "", "", ""]
+        best = min(right, default=None, key=lambda each: (len(set(each["labels"]) & LOWERED), -each["speedup"]["ratio"]))
+        if best:
+            gain = best["speedup"]
+            digits = 2 if gain["ratio"] < 10 else 1
+            cells[2:] = [micro(best["time_us"]), f"{gain['ratio']:.{digits}f}x [{gain['low']:.{digits}f}, {gain['high']:.{digits}f}]",
+                         f"{100 * best['diagnosis']['fraction_of_ceiling']:.0f} %"]
+            gains.setdefault(f"level {name[0]}" if name[0].isdigit() else "others", []).append(
+                (gain["ratio"], "above-measured-ceiling" in best["labels"]))
+        cells += [str(generations), str(len(written)), str(sum(not correct for _, correct in written)),
+                  ", ".join(best["labels"]) if best else ""]
+        print("| " + " | ".join(cells) + " |")
+    for what, beyond in (("", (False, True)), (", without what is above its ceiling", (False,))):
+        print(f"\nGeometric means over the start{what}: " + ", ".join(
+            f"{level} {geometric(some):.2f}x ({len(some)})" for level, each in sorted(gains.items())
+            for some in [[gain for gain, above in each if above in beyond]]))
 
 
 def table(options):
@@ -426,7 +469,7 @@ def table(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("begin", "recall", "ask", "measure", "confirm", "rows", "keep", "table"):
+    for name in ("begin", "recall", "ask", "measure", "confirm", "rows", "standing", "keep", "table"):
         verb = verbs.add_parser(name)
         if name == "table":
             verb.add_argument("rows")
@@ -437,7 +480,7 @@ def main():
         verb.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
         verb.add_argument("--gpus", type=int, default=1)
         verb.add_argument("--each", type=int, default=1, help="runs at a time on each GPU; they wait for it to measure")
-        verb.add_argument("--only", default="", help="tasks, by their folders' names, separated by commas")
+        verb.add_argument("--only", default="", help="tasks, by their folders' names, separated by commas, in this order")
         verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
         verb.add_argument("--extra", action="append", default=[], help="a further option of the command, as --extra=--no-probes")
         if name == "begin":
@@ -449,11 +492,13 @@ def main():
             verb.add_argument("--again", action="store_true", help="diagnose anew, by today's tools, what was measured")
         if name in ("measure", "rows"):
             verb.add_argument("--output", help="by default DIR/rows.jsonl")
+            verb.add_argument("--last", action="store_true", help="the newest generation alone, for ablation.py table")
     options = parser.parse_args()
     if getattr(options, "output", "") is None:
         options.output = os.path.join(options.folder, "rows.jsonl")
     options.until = time.monotonic() + getattr(options, "seconds", 0)
-    {"begin": begin, "recall": recall, "ask": ask, "measure": measure, "confirm": confirm, "rows": rows, "keep": keep, "table": table}[options.verb](options)
+    {"begin": begin, "recall": recall, "ask": ask, "measure": measure, "confirm": confirm, "rows": rows,
+     "standing": standing, "keep": keep, "table": table}[options.verb](options)
 
 
 if __name__ == "__main__":

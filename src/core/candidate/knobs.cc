@@ -230,14 +230,17 @@ Result<std::vector<Knob>> parse_knobs(std::string_view source,
       return wrong_knob(number, "the knob " + knob.name + " has the name of a task's constant",
                         "choose another name; task.h already gives " + knob.name + " a value");
     }
-    for (const Knob& other : knobs) {
-      if (other.name != knob.name) continue;
+    const auto other = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& each) {
+      return each.name == knob.name;
+    });
+    if (other == knobs.end()) {
+      knobs.push_back(std::move(knob));
+    } else if (other->values != knob.values) {  // else said again, as where it is used
       return wrong_knob(number,
-                        "the knob " + knob.name + " is declared twice; first in line " +
-                            std::to_string(other.line),
+                        "the knob " + knob.name + " is declared with other values in line " +
+                            std::to_string(other->line),
                         "rename or remove one of them");
     }
-    knobs.push_back(std::move(knob));
   }
   KP_ASSIGN(const Requirements requirements, Requirements::parse(source, knobs));
   const std::string broken = requirements.broken(default_values(knobs));

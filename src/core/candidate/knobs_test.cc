@@ -62,7 +62,10 @@ TEST(Knobs, FaultsNameTheLineAndTheCause) {
   EXPECT_EQ(failure("// @knob\n"), "line 1: a @knob without a name");
   EXPECT_EQ(failure("// @knob A 1 2 1\n"), "line 1: the knob A lists the value 1 twice");
   EXPECT_EQ(failure("// @knob A 1\n// @knob A 2\n"),
-            "line 2: the knob A is declared twice; first in line 1");
+            "line 2: the knob A is declared with other values in line 1");
+  const auto again = parse_knobs("// @knob A 1 2 : tile-size\n// @knob A 1 2\n");
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->size(), 1u) << "said again";
   EXPECT_EQ(failure("// @knob ROWS 1\n", {"ROWS"}),
             "line 1: the knob ROWS has the name of a task's constant");
   for (const char* value : {"1;", "a(b)", "\"x\"", "1-2", "-", "a\\", "x+y", "1,2"}) {

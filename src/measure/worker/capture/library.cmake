@@ -18,6 +18,7 @@ if(KERNELPRO_CUDA_FOUND)
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin UNITY_BUILD ${KERNELPRO_UNITY}
     UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 0)  # their groups are those of their rooms
   if(KERNELPRO_UNITY)
+    target_compile_options(kernelpro_capture PRIVATE $<$<CONFIG:Release>:${KERNELPRO_COLD}>)
     kernelpro_own_constants(kernelpro_capture ${sources})
   endif()
   # Our libstdc++ symbols must not override PyTorch's.
