@@ -230,9 +230,8 @@ Result<std::vector<Knob>> parse_knobs(std::string_view source,
       return wrong_knob(number, "the knob " + knob.name + " has the name of a task's constant",
                         "choose another name; task.h already gives " + knob.name + " a value");
     }
-    const auto other = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& each) {
-      return each.name == knob.name;
-    });
+    const auto other = std::find_if(knobs.begin(), knobs.end(),
+                                    [&](const Knob& each) { return each.name == knob.name; });
     if (other == knobs.end()) {
       knobs.push_back(std::move(knob));
     } else if (other->values != knob.values) {  // else said again, as where it is used
