@@ -57,9 +57,7 @@ std::vector<Prescription> advice() {
 // passed on whole, and L2 keeps some. Infinite where it was not counted.
 double beyond_compulsory(const Facts& facts) {
   const auto moved = device_bytes(facts.kernels());
-  // Small buffers pass through L2.
-  const bool in_l2 = facts.maybe("plan.handover_largest").value_or(0) < kInL2Bytes;
-  if (!moved || in_l2) return std::numeric_limits<double>::infinity();
+  if (!moved) return std::numeric_limits<double>::infinity();
   return std::max(0.0, *moved - facts.maybe("task.compulsory_bytes").value_or(0));
 }
 
@@ -100,20 +98,36 @@ double saved_by_fusing(const Facts& facts, double planned) {
   return std::max(0.0, 1 - (prepared(facts) + kNeedsAll * summed) / planned);
 }
 
+// Bytes that pass between kernels through device memory, and through L2.
+struct Passed {
+  double far = 0, near = 0;
+};
+
+Passed passed_on(const Facts& facts, double planned, double largest, double most) {
+  Passed passed;
+  passed.near = facts.maybe("plan.handover_small").value_or(largest < kInL2Bytes ? planned : 0);
+  passed.far = std::min({planned - passed.near, beyond_compulsory(facts), most});
+  passed.near = std::min(passed.near, most - passed.far);
+  return passed;
+}
+
+std::string through_l2(const Passed& passed) {
+  if (passed.near <= 0) return "";
+  return passed.far <= 0 ? " (through L2)" : " (" + human_bytes(passed.near) + " of it through L2)";
+}
+
 std::optional<Finding> of_plan(const Facts& facts) {
   const double planned = facts.maybe("plan.handover_bytes").value_or(0);
   const double consumers = facts.maybe("plan.consumers").value_or(0);
-  const double bytes =
-      std::min({planned, beyond_compulsory(facts), stored(facts) * (1 + consumers)});
+  const double largest = facts.maybe("plan.handover_largest").value_or(planned);
+  const Passed passed = passed_on(facts, planned, largest, stored(facts) * (1 + consumers));
+  const double bytes = passed.far + passed.near;
   const auto time_us = facts.maybe("timing.median");
   const auto bandwidth = facts.maybe("ceiling.copy_bandwidth");
   if (bytes <= 0 || consumers < 1 || !time_us || !bandwidth || *bandwidth <= 0) {
     return std::nullopt;
   }
-  const double largest = facts.maybe("plan.handover_largest").value_or(bytes);
-  const bool in_l2 = largest < kInL2Bytes;
-  const double speed = *bandwidth * (in_l2 ? kL2Speed : 1);
-  const double saved_us = 1e6 * bytes / speed;
+  const double saved_us = 1e6 * (passed.far + passed.near / kL2Speed) / *bandwidth;
   const double compulsory_us = 1e6 * facts.maybe("task.compulsory_bytes").value_or(0) / *bandwidth;
   const double traffic_us = saved_us + compulsory_us;
   if (traffic_us > kPlausible * *time_us) return std::nullopt;
@@ -129,12 +143,11 @@ std::optional<Finding> of_plan(const Facts& facts) {
   finding.severity = share >= 0.4 ? Severity::kCritical : Severity::kWarning;
   finding.metrics = {"plan.handover_bytes", "plan.consumers", "plan.kernels", "timing.median",
                      "ceiling.copy_bandwidth"};
-  finding.cause = number(consumers) + " of the call's " +
-                  number(facts.maybe("plan.kernels").value_or(0)) + " kernels " +
-                  (consumers == 1 ? "reads" : "read") +
-                  " back what an earlier one wrote: " + human_bytes(bytes) +
-                  " that only pass between kernels" + (in_l2 ? " (through L2)" : "") + ", about " +
-                  percent(share) + " of " + human_us(*time_us) + ".";
+  finding.cause =
+      number(consumers) + " of the call's " + number(facts.maybe("plan.kernels").value_or(0)) +
+      " kernels " + (consumers == 1 ? "reads" : "read") +
+      " back what an earlier one wrote: " + human_bytes(bytes) + " that only pass between kernels" +
+      through_l2(passed) + ", about " + percent(share) + " of " + human_us(*time_us) + ".";
   finding.prescriptions = advice();
   const double output = facts.maybe("task.output_bytes").value_or(0);
   if (facts.maybe("task.half_inputs").value_or(0) > 0 && output > 0 && largest >= kWider * output &&
