@@ -85,9 +85,9 @@ def draw(options):
     return out
 
 
-def call(options, *arguments, seconds=300, gpu=None, fine=(0, 1, 7)):
-    """(standard output, what went wrong or ""). `gpu`: the only one that it sees. `fine`: also 1, a kernel that is
-    not correct, and 7, a run whose replies are still to come."""
+def call(options, *arguments, seconds=300, gpu=None, accepted=(0, 1, 7)):
+    """(standard output, what went wrong or ""). `gpu`: the only one that it sees. `accepted`: exit statuses that are
+    no failure; 1 is a kernel that is not correct, 7 a run whose replies are still to come."""
     seen = os.environ | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu is not None else {})
     with subprocess.Popen([options.kernelpro, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=seen, start_new_session=True) as running:
@@ -96,7 +96,7 @@ def call(options, *arguments, seconds=300, gpu=None, fine=(0, 1, 7)):
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, signal.SIGKILL)  # its workers too, which would go on using the GPU
             return "", f"no answer in {seconds} s"
-    return out, "" if running.returncode in fine else (said or out)[-600:]
+    return out, "" if running.returncode in accepted else (said or out)[-600:]
 
 
 def side_by_side(options, work, items, each):
@@ -516,7 +516,7 @@ def table(options):
     answers = {}
     for row in rows:
         if row["answers"] and row["arm"] not in ("none", "raw"):
-            tool = row["answers"].split(",")[0].strip("` ")
+            tool = re.split("[,:]", row["answers"])[0].strip("` ")
             answers.setdefault((row["arm"], tool), []).append(row)
     print("\n| arm | finding that was followed | candidates | correct | geometric mean of the correct |\n|---|---|---|---|---|")
     for (arm, tool), those in sorted(answers.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1])):

@@ -39,7 +39,8 @@ import tarfile
 import tempfile
 import time
 
-from ablation import call, diagnose_again, geometric, interval, side_by_side, start_run, without_paths, HERE, ROOT
+from ablation import (call, diagnose_again, geometric, interval, share, side_by_side, start_run, without_paths, HERE,
+                      ROOT)
 
 # What an arm's requests tell, and how it chooses what to build on.
 ARMS = {"none": ("none", ""), "diagnosed": ("diagnosed", ""), "asked": ("none", ""),
@@ -327,15 +328,17 @@ def measure(options):
             shutil.copy(reply, os.path.join(to, f"g{generation}-{os.path.basename(reply)}"))
         begun = time.monotonic()
         out, wrong = call(options, "measure", run, "--no-confirm", *options.extra, gpu=gpu[-1] if gpu else None,
-                          fine=(0, 1))  # 7: every reply was refused
-        os.remove(asked)
+                          accepted=(0, 1))  # 7: every reply was refused
         shown, _ = call(options, "show", run, "--json")
         known = {1}  # the start; those of an interrupted call belong to this generation
         for path in glob.glob(os.path.join(run, "generation*.json")):
             with open(path, encoding="utf-8") as file:
                 known.update(json.load(file))
-        with open(os.path.join(run, f"generation{generation}.json"), "w", encoding="utf-8") as file:
-            json.dump([each["id"] for each in json.loads(shown)["candidates"] if each["id"] not in known], file)
+        new = [each["id"] for each in json.loads(shown)["candidates"] if each["id"] not in known]
+        if new or not wrong:  # else the answers wait for another call
+            os.remove(asked)
+            with open(os.path.join(run, f"generation{generation}.json"), "w", encoding="utf-8") as file:
+                json.dump(new, file)
         print(f"{name}, {arm}, generation {generation}: {wrong or 'measured'} in {time.monotonic() - begun:.0f} s", flush=True)
     side_by_side(options, one, runs(options), options.each)
     rows(options)
@@ -351,7 +354,7 @@ def confirm(options):
 
 
 def rows_of(run, shown):
-    """A row for each candidate that was written."""
+    """A row for each candidate that was written. Its ratio to what it was built on is that of both to the start."""
     by_id = {each["id"]: each for each in shown["candidates"]}
     out = []
     for path in sorted(glob.glob(os.path.join(run, "generation*.json"))):
@@ -359,24 +362,26 @@ def rows_of(run, shown):
             ids = json.load(file)
         for each in (by_id[i] for i in ids if by_id.get(i, {}).get("evaluated")):
             speed = each.get("speedup") or {}
-            base = (by_id.get(each["parent"], {}).get("speedup") or {}).get("ratio") or 1
+            base = by_id.get(each["parent"], {}).get("speedup") or {"ratio": 1, "low": 1, "high": 1}
             out.append({"generation": int(re.search(r"(\d+)\.json", path).group(1)), "candidate": each["id"],
                         "built_on": each["parent"], "by": each.get("proposer", ""), "outcome": each["outcome"], "time_us": each.get("time_us"),
                         "labels": (((each.get("evaluation") or {}).get("outcome") or {}).get("labels") or []),
-                        "ratio": speed.get("ratio", 0) / base, "low": speed.get("low", 0) / base,
-                        "high": speed.get("high", 0) / base, "over_start": speed.get("ratio"),
+                        "ratio": speed.get("ratio", 0) / base["ratio"], "low": speed.get("low", 0) / base["high"],
+                        "high": speed.get("high", 0) / base["low"], "over_start": speed.get("ratio"),
                         "answers": each.get("answers", ""),
                         "reason": (((each.get("evaluation") or {}).get("outcome") or {}).get("reason") or "")[:300]})
     return out
 
 
 def rows(options):
-    lines = []
+    lines, newest = [], {}
+    for name, _, run in runs(options):
+        newest[name] = max(newest.get(name, 0), measured(run))
     for name, arm, run in runs(options):
         out, _ = call(options, "show", run, "--json")
         lines += [json.dumps({"task": name.replace("-", "/", 1), "parent": name, "arm": arm} | row)
                   for row in rows_of(run, json.loads(out))
-                  if not options.last or (row["generation"] == measured(run) and row["by"] != "tuner")]
+                  if not options.last or (row["generation"] == newest[name] and row["by"] != "tuner")]
     with open(options.output, "w", encoding="utf-8") as file:
         file.writelines(line + "\n" for line in lines)
     print("\n".join(lines))
@@ -411,16 +416,18 @@ def standing(options):
             gain = best["speedup"]
             digits = 2 if gain["ratio"] < 10 else 1
             cells[2:] = [micro(best["time_us"]), f"{gain['ratio']:.{digits}f}x [{gain['low']:.{digits}f}, {gain['high']:.{digits}f}]",
-                         f"{100 * best['diagnosis']['fraction_of_ceiling']:.0f} %"]
+                         f"{100 * share(best):.0f} %"]
             gains.setdefault(f"level {name[0]}" if name[0].isdigit() else "others", []).append(
                 (gain["ratio"], "above-measured-ceiling" in best["labels"]))
         cells += [str(generations), str(len(written)), str(sum(not correct for _, correct in written)),
                   ", ".join(best["labels"]) if best else ""]
         print("| " + " | ".join(cells) + " |")
-    for what, beyond in (("", (False, True)), (", without what is above its ceiling", (False,))):
-        print(f"\nGeometric means over the start{what}: " + ", ".join(
-            f"{level} {geometric(some):.2f}x ({len(some)})" for level, each in sorted(gains.items())
-            for some in [[gain for gain, above in each if above in beyond]]))
+    for what, counted in (("", (False, True)), (", without what is above its ceiling", (False,))):
+        means = []
+        for level, each in sorted(gains.items()):
+            some = [gain for gain, above in each if above in counted]
+            means.append(f"{level} {geometric(some):.2f}x ({len(some)})")
+        print(f"\nGeometric means over the start{what}: " + ", ".join(means))
 
 
 def table(options):
@@ -492,7 +499,7 @@ def main():
             verb.add_argument("--again", action="store_true", help="diagnose anew, by today's tools, what was measured")
         if name in ("measure", "rows"):
             verb.add_argument("--output", help="by default DIR/rows.jsonl")
-            verb.add_argument("--last", action="store_true", help="the newest generation alone, for ablation.py table")
+            verb.add_argument("--last", action="store_true", help="each task's newest generation alone, for ablation.py table")
     options = parser.parse_args()
     if getattr(options, "output", "") is None:
         options.output = os.path.join(options.folder, "rows.jsonl")

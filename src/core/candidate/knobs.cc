@@ -234,12 +234,15 @@ Result<std::vector<Knob>> parse_knobs(std::string_view source,
                                     [&](const Knob& each) { return each.name == knob.name; });
     if (other == knobs.end()) {
       knobs.push_back(std::move(knob));
-    } else if (other->values != knob.values) {  // else said again, as where it is used
+      continue;
+    }
+    if (other->values != knob.values) {
       return wrong_knob(number,
                         "the knob " + knob.name + " is declared with other values in line " +
                             std::to_string(other->line),
-                        "rename or remove one of them");
+                        "declare it once, or with the same values in the same order");
     }
+    if (other->tags.empty()) other->tags = std::move(knob.tags);
   }
   KP_ASSIGN(const Requirements requirements, Requirements::parse(source, knobs));
   const std::string broken = requirements.broken(default_values(knobs));

@@ -22,9 +22,10 @@ namespace kernelpro {
 std::string name_problem(std::string_view name);
 
 // All knobs of a source, in order. Fails with kBadInput (naming the line) on a knob without values,
-// a duplicate name or value, a name that is not an identifier or that task.h, C++ or the CUDA
-// headers already use (`reserved`: the case's dimension names), and on a requirement
-// (core/candidate/requirements.h) that does not parse or that the first values break.
+// a name that was declared with other values, a value listed twice, a name that is not an
+// identifier or that task.h, C++ or the CUDA headers already use (`reserved`: the case's dimension
+// names), and on a requirement (core/candidate/requirements.h) that does not parse or that the
+// first values break.
 Result<std::vector<Knob>> parse_knobs(std::string_view source,
                                       const std::vector<std::string>& reserved = {});
 

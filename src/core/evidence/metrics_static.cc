@@ -17,7 +17,7 @@ constexpr MetricRow kCallPlanRows[] = {
     {"plan.handovers", "1", "kernels that read what an earlier one wrote, in pairs"},
     {"plan.handover_bytes", "byte", "bytes that kernels write and read only for one another"},
     {"plan.handover_largest", "byte", "of them, the largest buffer"},
-    {"plan.handover_small", "byte", "of them, those in buffers below 24 MB, which L2 keeps"},
+    {"plan.handover_in_l2", "byte", "of them, those in buffers so small that L2 keeps each"},
     {"plan.handover_summed", "byte", "of them, those whose readers also need a summary of them"},
     {"plan.consumers", "1", "kernels that read what an earlier one wrote"},
 };

@@ -11,6 +11,10 @@
 
 namespace kernelpro {
 
+// A buffer below so many bytes, about half of L2, is still there when the next kernel reads it, ...
+inline constexpr double kKeptInL2 = 24e6;
+inline constexpr double kL2Speed = 2.5;  // ... at so many times the bandwidth of device memory
+
 enum class GpuFeature : unsigned {
   kAsyncCopy = 1,  // cp.async from global to shared memory
   kTma = 2,        // the bulk tensor copy engine (cp.async.bulk)

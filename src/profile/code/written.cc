@@ -5,14 +5,14 @@
 #include <limits>
 #include <optional>
 
+#include "core/machine/architecture.h"
+
 namespace kernelpro {
 
 namespace {
 
 constexpr double kSector = 32;
-constexpr double kWidest = 16;       // bytes of a thread's store
-constexpr double kInL2Bytes = 24e6;  // about half of an L2 absorbs writes without memory traffic
-constexpr double kL2Speed = 2.5;     // times the memory bandwidth
+constexpr double kWidest = 16;  // bytes of a thread's store
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
 double or_unknown(const std::optional<double>& value) { return value.value_or(kUnknown); }
@@ -40,7 +40,7 @@ double by_time(const Evidence& kernel, double bandwidth) {
   const auto ns = kernel.get("gpu__time_duration.sum");
   if (!ns || *ns <= 0 || bandwidth <= 0) return kUnknown;
   const double bytes = 1e-9 * *ns * bandwidth;
-  return std::min(kL2Speed * bytes, std::max(bytes, kInL2Bytes));
+  return std::min(kL2Speed * bytes, std::max(bytes, kKeptInL2));
 }
 
 double threads_of(const PlanNode& n) {

@@ -10,6 +10,7 @@
 
 #include "base/statistics/statistics.h"
 #include "base/text.h"
+#include "core/machine/architecture.h"
 #include "core/plan/kernel_name.h"
 
 namespace kernelpro {
@@ -21,8 +22,7 @@ constexpr std::size_t kMostNodes = 2500;
 constexpr std::uint64_t kGranularity = 2ull << 20;
 constexpr std::uint64_t kBase = 1ull << 40;
 constexpr std::size_t kAddressBytes = sizeof(std::uint64_t);
-constexpr double kKeptInL2 = 24e6;  // bytes of a buffer; unfused-kernels says why
-constexpr double kSummary = 64;     // a buffer's size over that of a summary of it
+constexpr double kSummary = 64;  // a buffer's size over that of a summary of it
 
 struct Place {
   std::size_t slot = 0;
@@ -386,7 +386,7 @@ class Facts {
   }
 
   void tell(const std::vector<Handover>& all) {
-    double bytes = 0, largest = 0, small = 0, summed = 0;
+    double bytes = 0, largest = 0, in_l2 = 0, summed = 0;
     std::set<int> consumers;
     std::map<int, std::vector<Handover>> by_writer;
     for (const Handover& each : all) by_writer[each.from].push_back(each);
@@ -396,13 +396,13 @@ class Facts {
       consumers.insert(each.to);
       auto& kernel = facts.kernels[plan_.nodes[static_cast<std::size_t>(each.to)].function];
       kernel["kernel.handed_bytes"] += each.bytes;
-      if (each.size < kKeptInL2) small += each.bytes;
+      if (each.size < kKeptInL2) in_l2 += each.bytes;
       if (summed_up(each, by_writer)) summed += each.bytes;
     }
     facts.call["plan.handovers"] = static_cast<double>(all.size());
     facts.call["plan.handover_bytes"] = bytes;
     facts.call["plan.handover_largest"] = largest;
-    facts.call["plan.handover_small"] = small;
+    facts.call["plan.handover_in_l2"] = in_l2;
     facts.call["plan.handover_summed"] = summed;
     facts.call["plan.consumers"] = static_cast<double>(consumers.size());
   }

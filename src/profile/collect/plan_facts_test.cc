@@ -70,7 +70,7 @@ TEST(PlanFacts, AChainHandsItsBuffersOver) {
   EXPECT_EQ(facts.call.at("plan.handovers"), 2);
   EXPECT_EQ(facts.call.at("plan.consumers"), 2);
   EXPECT_EQ(facts.call.at("plan.handover_summed"), 0);
-  EXPECT_EQ(facts.call.at("plan.handover_small"), 0);
+  EXPECT_EQ(facts.call.at("plan.handover_in_l2"), 0);
   // The first buffer ends where the second begins, the second with the workspace.
   EXPECT_EQ(facts.call.at("plan.handover_bytes"), 2.0 * (64 + 192) * kMiB);
   EXPECT_EQ(facts.kernels.at(kMap).at("kernel.launches"), 2);
@@ -107,7 +107,7 @@ TEST(PlanFacts, NoMoreIsHandedOverThanWasWritten) {
   const PlanFacts facts = plan_facts(plan, m);
   EXPECT_EQ(facts.call.at("plan.handover_bytes"), 2 * 157e3);
   EXPECT_EQ(facts.call.at("plan.handover_largest"), 157e3);
-  EXPECT_EQ(facts.call.at("plan.handover_small"), 2 * 157e3) << "L2 keeps it";
+  EXPECT_EQ(facts.call.at("plan.handover_in_l2"), 2 * 157e3) << "L2 keeps it";
   EXPECT_EQ(facts.call.at("plan.handovers"), 1);
   m.written[kMap] = 1e12;
   EXPECT_EQ(plan_facts(plan, m).call.at("plan.handover_bytes"), 2.0 * 256 * kMiB);

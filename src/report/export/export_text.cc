@@ -170,7 +170,11 @@ std::string with_fixed_knobs(const std::string& source, const KnobValues& knobs)
     defines[at] = "#define " + name + " " + value;
   }
   for (const auto& [at, define] : defines) text[at] = define;
-  // The knobs are fixed now: keep each @require as a plain comment.
+  // The knobs are fixed now: keep each @require, and each @knob said again, as a plain comment.
+  for (const Annotation& each : annotations(source, "@knob")) {
+    const auto at = static_cast<std::size_t>(each.line) - 1;
+    if (defines.count(at) == 0) text[at] = "// knob: " + each.text;
+  }
   for (const Annotation& each : annotations(source, "@require")) {
     text[static_cast<std::size_t>(each.line) - 1] = "// required: " + each.text;
   }

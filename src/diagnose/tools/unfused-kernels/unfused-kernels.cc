@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "core/machine/architecture.h"
 #include "diagnose/account/make_account.h"
 #include "diagnose/tools/causes.h"
 #include "diagnose/tools/traffic.h"
@@ -14,13 +15,9 @@ namespace kernelpro {
 
 namespace {
 constexpr double kLeastShare = 0.08;
-constexpr double kStartUs = 1.5;  // of a kernel that depends on the previous one
-// A buffer smaller than about half of L2 is still cached when the next kernel reads it, at a
-// multiple of the memory bandwidth.
-constexpr double kInL2Bytes = 24e6;
+constexpr double kStartUs = 1.5;    // of a kernel that depends on the previous one
 constexpr double kL2Bytes = 126e6;  // the largest of today's GPUs (a B200's)
 constexpr double kCounted = 0.9;    // of the time, by kernels with counters
-constexpr double kL2Speed = 2.5;
 // Intermediates this much larger than a half-precision output are kept in a wider type.
 constexpr double kWider = 1.6;
 // More implied traffic than the time allows: the buffers were not passed on whole.
@@ -105,10 +102,10 @@ struct Passed {
 
 Passed passed_on(const Facts& facts, double planned, double largest, double most) {
   Passed passed;
-  passed.near = facts.maybe("plan.handover_small").value_or(largest < kInL2Bytes ? planned : 0);
-  passed.far = std::min({planned - passed.near, beyond_compulsory(facts), most});
-  passed.near = std::min(passed.near, most - passed.far);
-  return passed;
+  passed.near = facts.maybe("plan.handover_in_l2").value_or(largest < kKeptInL2 ? planned : 0);
+  passed.far = std::min(planned - passed.near, beyond_compulsory(facts));
+  const double part = std::min(1.0, most / (passed.far + passed.near));
+  return {part * passed.far, part * passed.near};
 }
 
 std::string through_l2(const Passed& passed) {

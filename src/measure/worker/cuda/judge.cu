@@ -458,9 +458,9 @@ struct MeanAxis {
   int across;
 };
 
-// Sums of errors, less `common` times the values, over each group in `parts`; their squares go to
-// `squares` or, if there are several parts, the sums to `sums`. Neighbouring lanes have neighbouring
-// elements, of a group each (`apart`) or of one group.
+// Sums of errors, less `common` times the values, over each group in `parts`; their squares are added
+// to `squares` or, if there are several parts, the sums to `sums`, which was zeroed. A warp's lanes
+// have a group each (`apart`), or share one.
 extern "C" __global__ void mean_errors(const void* out, const void* expected, int dtype,
                                        double common, MeanAxis axis, u64 parts, int apart,
                                        double* sums, double* squares) {

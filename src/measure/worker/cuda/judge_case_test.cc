@@ -67,26 +67,47 @@ TEST_F(JudgeCases, PassRightOutputsAndNoOthers) {
   EXPECT_EQ(wrong.outputs[1].first, 3u);
 }
 
-// As on the host, whether a group is one thread's or several's.
+// As on the host, whether a group is taken at once or in parts.
 TEST_F(JudgeCases, AverageErrorsAlongEveryAxis) {
-  open();
+  constexpr int kMany = 1 << 14;
+  task.name = "many";
+  task.tensors = {{"x", Role::kInput, DType::kFp32, {"N"}, {Init::Kind::kNormal, 1, 2}, 0},
+                  {"y", Role::kOutput, DType::kFp32, {"N"}, {}, 0}};
+  task.cases = {Case{"many", {{"N", kMany}}, true, {}}};
+  fake::define("reference", {{8, 8}, [](fake::Launch& launch) {
+                               const float* x = launch.memory<float>(0, kMany);
+                               double* y = launch.memory<double>(1, kMany);
+                               for (int i = 0; y != nullptr && i < kMany; ++i) y[i] = 2 * x[i];
+                             }});
+  auto made = make(1);
+  ASSERT_TRUE(made) << made.error().text();
+  judge = std::make_unique<JudgeCase>(std::move(*made));
+  ASSERT_TRUE(judge->draw(0, key_of(7), specs()));
+  ASSERT_TRUE(judge->run_reference(0, fake::image({"reference"}),
+                                   in_a_row({kernel("reference", {tensor(0), tensor(1)})}), true));
+  ASSERT_TRUE(judge->seal(0, true));
   look_at(0);
-  compute();
-  for (int i = 0; i < kToyElements; ++i) {
-    data<float>(kY)[i] *= 1 + 1e-3f * static_cast<float>(i % 13 + i % 7 - 8);
+  float* y = data<float>(1);
+  for (int i = 0; i < kMany; ++i) {
+    y[i] = 2 * data<float>(0)[i] * (1 + 1e-3f * static_cast<float>(i % 13 + i % 7 - 8));
   }
-  const auto results = judge->fetch(0, kY, true);
+  const auto results = judge->fetch(0, 1, true);
   ASSERT_TRUE(results);
   Expected expected;
-  expected.values.resize(kToyElements);
+  expected.values.resize(kMany);
   std::memcpy(expected.values.data(), results->data(), results->size());
-  const std::vector<double> got(data<float>(kY), data<float>(kY) + kToyElements);
-  for (const std::vector<std::int64_t>& shape :
-       {std::vector<std::int64_t>{1, 77, 13}, {77, 13}, {13, 77}, {7, 11, 13}, {1, 13, 77}}) {
+  const std::vector<double> got(y, y + kMany);
+  for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{16, 8, 128},
+                                                 {2, 1024, 8},
+                                                 {2, 128, 64},
+                                                 {1024, 16},
+                                                 {8, 2048},
+                                                 {4, 16, 16, 16},
+                                                 {1024, 1, 16},
+                                                 {16384}}) {
     const auto all = judge->deviations(0, {shape});
     ASSERT_TRUE(all) << all.error().text();
     const Deviation wanted = deviation(got, expected, shape);
-    ASSERT_FALSE(wanted.means.empty());
     ASSERT_EQ((*all)[0].means.size(), wanted.means.size());
     for (std::size_t k = 0; k < wanted.means.size(); ++k) {
       EXPECT_NEAR((*all)[0].means[k] / wanted.means[k], 1, 1e-6) << shape[0] << ", mean " << k;

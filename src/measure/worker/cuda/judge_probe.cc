@@ -49,7 +49,7 @@ RawMeanAxis raw_axis(const MeanAxis& axis) {
 
 // How the groups of an axis are divided among threads.
 struct MeanWork {
-  bool apart = false;       // neighbouring elements belong to neighbouring groups
+  bool apart = false;       // neighbouring lanes have groups of their own
   std::uint64_t parts = 1;  // of each group
   std::uint64_t sums = 0;   // where those of several parts are
   std::uint64_t lanes() const { return apart ? 1 : 32; }
@@ -57,10 +57,11 @@ struct MeanWork {
 
 constexpr std::uint64_t kThreads = 2048;   // that a multiprocessor holds
 constexpr std::uint64_t kFewestEach = 16;  // elements of a group that are worth a thread
+constexpr std::int64_t kRun = 32;          // neighbouring elements that fill a warp's access
 
 MeanWork mean_work(const MeanAxis& axis, int multiprocessors) {
   MeanWork work;
-  work.apart = (axis.inner > 1) != axis.across;
+  work.apart = (axis.inner >= kRun) != axis.across;  // so that lanes' elements lie side by side
   const std::uint64_t threads = static_cast<std::uint64_t>(axis.groups()) * work.lanes();
   const std::uint64_t most =
       static_cast<std::uint64_t>(axis.averaged()) / (kFewestEach * work.lanes());
