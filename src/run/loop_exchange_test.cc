@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "measure/station/testing/fake_target.h"
@@ -107,14 +108,16 @@ TEST_F(LoopTest, ExchangeWithAWriter) {
       }
     }
   });
+  const double from = real_clock().now_s();
   const auto result = optimize_with(fake_station(fake), fake_task(), settings, hearing);
+  const double took_s = real_clock().now_s() - from;
   writer.join();
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->evaluations, 4);
   EXPECT_GE(count(Event::kWaiting), 2);
   EXPECT_GE(count(Event::kRefused), 1);
-  EXPECT_LT(4 * result->own_ms_per_evaluation, 2 * 1000 * kWritingS)
-      << "waiting is no cost of the loop";
+  EXPECT_LT(4 * result->own_ms_per_evaluation, 1000 * (took_s - 1.8 * kWritingS))
+      << "waiting is no cost of the loop, however busy the machine";
   const std::vector<StoredCandidate> all = stored_in(run);
   EXPECT_EQ(all[1].known.candidate.origin.idea, "wider loads, answer 4");
   EXPECT_EQ(all[1].known.candidate.origin.proposer, "exchange");
