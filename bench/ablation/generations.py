@@ -10,7 +10,7 @@
     bench/ablation/generations.py measure DIR           # GPU: the replies to them
     bench/ablation/generations.py confirm DIR           # GPU: the best of each, in fresh processes
     bench/ablation/generations.py rows DIR              # a JSON line for each candidate
-    bench/ablation/generations.py standing DIR          # a table: the best of each task
+    bench/kernelbench/standing.py DIR                   # a table: the best of each task
     bench/ablation/generations.py keep DIR ARCHIVE      # the runs as text, which recall takes
     bench/ablation/generations.py table results/generations.jsonl
 
@@ -39,8 +39,7 @@ import tarfile
 import tempfile
 import time
 
-from ablation import (call, diagnose_again, geometric, interval, share, side_by_side, start_run, without_paths, HERE,
-                      ROOT)
+from ablation import call, diagnose_again, geometric, interval, side_by_side, start_run, without_paths, HERE, ROOT
 
 # What an arm's requests tell, and how it chooses what to build on.
 ARMS = {"none": ("none", ""), "diagnosed": ("diagnosed", ""), "asked": ("none", ""),
@@ -327,8 +326,8 @@ def measure(options):
         for reply in replies:
             shutil.copy(reply, os.path.join(to, f"g{generation}-{os.path.basename(reply)}"))
         begun = time.monotonic()
-        out, wrong = call(options, "measure", run, "--no-confirm", *options.extra, gpu=gpu[-1] if gpu else None,
-                          accepted=(0, 1))  # 7: every reply was refused
+        _, wrong = call(options, "measure", run, "--no-confirm", *options.extra, gpu=gpu[-1] if gpu else None,
+                        accepted=(0, 1))  # 7: every reply was refused
         shown, _ = call(options, "show", run, "--json")
         known = {1}  # the start; those of an interrupted call belong to this generation
         for path in glob.glob(os.path.join(run, "generation*.json")):
@@ -387,49 +386,6 @@ def rows(options):
     print("\n".join(lines))
 
 
-def micro(us):
-    return f"{us / 1000:.2f} ms" if us >= 1000 else f"{us:.{0 if us >= 100 else 1}f} us"
-
-
-def standing(options):
-    """What each task's runs have reached. The best is the fastest of those with the fewest labels that rank lower."""
-    gains = {}
-    print("| task | start | best | over the start [95 %] | of the speed of light | generations | written | failed | labels |")
-    print("|---" * 9 + "|")
-    for name in dict.fromkeys(name for name, _, _ in runs(options)):
-        written, right, start, generations = {}, [], 0, 0
-        for run in (run for other, _, run in runs(options) if other == name):
-            out, _ = call(options, "show", run, "--json")
-            generations = max(generations, measured(run))
-            for each in json.loads(out)["candidates"]:
-                if each["proposer"] == "start":
-                    start = each.get("time_us") or 0
-                elif each.get("evaluated"):
-                    each["labels"] = ((each.get("evaluation") or {}).get("outcome") or {}).get("labels") or []
-                    if each["proposer"] != "tuner":
-                        written[each["hash"], each["outcome"] == "correct"] = each  # arms share what came before
-                    if each["outcome"] == "correct" and each.get("speedup"):
-                        right.append(each)
-        cells = [name.replace("-", "/", 1) if name[0].isdigit() else name, micro(start), "", "", ""]
-        best = min(right, default=None, key=lambda each: (len(set(each["labels"]) & LOWERED), -each["speedup"]["ratio"]))
-        if best:
-            gain = best["speedup"]
-            digits = 2 if gain["ratio"] < 10 else 1
-            cells[2:] = [micro(best["time_us"]), f"{gain['ratio']:.{digits}f}x [{gain['low']:.{digits}f}, {gain['high']:.{digits}f}]",
-                         f"{100 * share(best):.0f} %"]
-            gains.setdefault(f"level {name[0]}" if name[0].isdigit() else "others", []).append(
-                (gain["ratio"], "above-measured-ceiling" in best["labels"]))
-        cells += [str(generations), str(len(written)), str(sum(not correct for _, correct in written)),
-                  ", ".join(best["labels"]) if best else ""]
-        print("| " + " | ".join(cells) + " |")
-    for what, counted in (("", (False, True)), (", without what is above its ceiling", (False,))):
-        means = []
-        for level, each in sorted(gains.items()):
-            some = [gain for gain, above in each if above in counted]
-            means.append(f"{level} {geometric(some):.2f}x ({len(some)})")
-        print(f"\nGeometric means over the start{what}: " + ", ".join(means))
-
-
 def table(options):
     with open(options.rows, encoding="utf-8") as file:
         data = [json.loads(line) for line in file]
@@ -476,7 +432,7 @@ def table(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("begin", "recall", "ask", "measure", "confirm", "rows", "standing", "keep", "table"):
+    for name in ("begin", "recall", "ask", "measure", "confirm", "rows", "keep", "table"):
         verb = verbs.add_parser(name)
         if name == "table":
             verb.add_argument("rows")
@@ -505,7 +461,7 @@ def main():
         options.output = os.path.join(options.folder, "rows.jsonl")
     options.until = time.monotonic() + getattr(options, "seconds", 0)
     {"begin": begin, "recall": recall, "ask": ask, "measure": measure, "confirm": confirm, "rows": rows,
-     "standing": standing, "keep": keep, "table": table}[options.verb](options)
+     "keep": keep, "table": table}[options.verb](options)
 
 
 if __name__ == "__main__":
