@@ -25,6 +25,7 @@ into its reply/. `measure` leaves out what was measured already.
 """
 
 import argparse
+import concurrent.futures
 import glob
 import json
 import math
@@ -169,12 +170,13 @@ def recall(options):
     """The runs of an archive, to go on with."""
     with tarfile.open(options.archive) as archive:
         archive.extractall(options.folder, filter="data")
-    for recorded in sorted(glob.glob(os.path.join(options.folder, "*", "*.jsonl"))):
+
+    def one(recorded):
         run = recorded.removesuffix(".jsonl")
         _, wrong = call(options, "pack", recorded, run)
-        for path in glob.glob(run + ".generation*.json"):
+        for path in [] if wrong else glob.glob(run + ".generation*.json"):
             os.rename(path, os.path.join(run, path[len(run) + 1:]))
-        if os.path.exists(run + ".open"):  # a request whose answers were not measured
+        if os.path.exists(run + ".open") and not wrong:  # a request whose answers were not measured
             name, arm = os.path.relpath(run, options.folder).split(os.sep)
             request = os.path.join(options.folder, "requests", name, arm, str(measured(run) + 1))
             os.makedirs(os.path.dirname(request), exist_ok=True)
@@ -184,14 +186,17 @@ def recall(options):
                 os.makedirs(os.path.join(run, "exchange", file.read(), "reply"), exist_ok=True)
         if not wrong:
             settle(run)
-        print(f"{run}: {wrong or 'recalled'}")
+        print(f"{run}: {wrong or 'recalled'}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(one, sorted(glob.glob(os.path.join(options.folder, "*", "*.jsonl")))))
 
 
 def settle(run, search=None):
-    """An arm's own search, and no GPU by its number: the run may go on where others are."""
+    """An arm's own search, no GPU by its number, since the run may go on where others are, and a limit that a kernel
+    which hangs does not hold the others up for."""
     store = sqlite3.connect(os.path.join(run, "store.db"))
     settings = json.loads(store.execute("select value from meta where key = 'settings'").fetchone()[0])
-    settings |= {"gpu": ""} | ({} if search is None else {"search": search})
+    settings |= {"gpu": "", "timeout_s": 10} | ({} if search is None else {"search": search})
     store.execute("update meta set value = ? where key = 'settings'", [json.dumps(settings)])
     store.commit()
     store.close()
@@ -200,10 +205,12 @@ def settle(run, search=None):
 def keep(options):
     """The runs as text, in an archive, with requests whose answers were not measured."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, arm, run in runs(options):
+        def one(item):
+            name, arm, run = item
             into = os.path.join(folder, name)
             os.makedirs(into, exist_ok=True)
-            shutil.copy(os.path.join(options.folder, name, "task.py"), into)
+            for path in glob.glob(os.path.join(options.folder, name, "*.py")) + glob.glob(os.path.join(options.folder, name, "*.json")):
+                shutil.copy(path, into)  # the task, and PyTorch's own times (bench/kernelbench/baselines.py)
             text = os.path.join(into, arm + ".jsonl")
             _, wrong = call(options, "trajectories", run, "--output", text)
             if not wrong:
@@ -214,8 +221,10 @@ def keep(options):
             if os.path.exists(os.path.join(run, "asked")) and os.path.exists(request):
                 shutil.copytree(request, os.path.join(into, arm + ".open"))
                 shutil.copy(os.path.join(run, "asked"), os.path.join(into, arm + ".open"))
-            print(f"{name}, {arm}: {wrong or 'kept'}")
-        with tarfile.open(options.archive, "w:xz") as archive:
+            print(f"{name}, {arm}: {wrong or 'kept'}", flush=True)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(one, runs(options)))
+        with tarfile.open(options.archive, "w:" + options.archive.rpartition(".")[2]) as archive:
             for name in sorted(os.listdir(folder)):
                 archive.add(os.path.join(folder, name), name)
 
@@ -318,7 +327,8 @@ def measure(options):
         if not os.path.exists(asked):
             return
         generation = measured(run) + 1
-        replies = glob.glob(os.path.join(options.folder, "requests", name, arm, str(generation), "reply", "*.cu"))
+        replies = [path for ending in ("cu", "py") for path in glob.glob(os.path.join(
+            options.folder, "requests", name, arm, str(generation), "reply", "*." + ending))]
         if not replies:
             return
         with open(asked, encoding="utf-8") as file:
@@ -343,13 +353,33 @@ def measure(options):
     rows(options)
 
 
+def rank(each):
+    """Smaller is better: fewer labels that rank lower, then the larger gain."""
+    return len(set(each["evaluation"]["outcome"].get("labels") or []) & LOWERED), -each["speedup"]["ratio"]
+
+
+def best(candidates):
+    """Of what was judged correct besides the start; None if there is nothing."""
+    return min((each for each in candidates if each.get("outcome") == "correct" and each.get("speedup")
+                and each["proposer"] != "start"), default=None, key=rank)
+
+
 def confirm(options):
     def one(item, gpu):
         name, arm, run = item
         begun = time.monotonic()
         _, wrong = call(options, "measure", run, *options.extra, gpu=gpu[-1] if gpu else None)
         print(f"{name}, {arm}: {wrong or 'confirmed'} in {time.monotonic() - begun:.0f} s", flush=True)
-    side_by_side(options, one, runs(options), options.each)
+    chosen = runs(options)
+    if options.best:
+        found = {}
+        for item in chosen:
+            out, _ = call(options, "show", item[2], "--json")
+            reached = best(json.loads(out)["candidates"])
+            if reached and (item[0] not in found or rank(reached) < rank(found[item[0]][0])):
+                found[item[0]] = reached, item
+        chosen = [item for _, item in found.values()]
+    side_by_side(options, one, chosen, options.each)
 
 
 def rows_of(run, shown):
@@ -439,7 +469,7 @@ def main():
             continue
         verb.add_argument("folder")
         if name == "keep":
-            verb.add_argument("archive")
+            verb.add_argument("archive", help="its ending says how it is packed: .tar.xz, or .tar.gz, which is quicker")
         verb.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
         verb.add_argument("--gpus", type=int, default=1)
         verb.add_argument("--each", type=int, default=1, help="runs at a time on each GPU; they wait for it to measure")
@@ -453,6 +483,8 @@ def main():
             verb.add_argument("--archive", default=os.path.join(HERE, "generations.tar.xz"))
         if name == "ask":
             verb.add_argument("--again", action="store_true", help="diagnose anew, by today's tools, what was measured")
+        if name == "confirm":
+            verb.add_argument("--best", action="store_true", help="of a task's arms, the one with the best kernel alone")
         if name in ("measure", "rows"):
             verb.add_argument("--output", help="by default DIR/rows.jsonl")
             verb.add_argument("--last", action="store_true", help="each task's newest generation alone, for ablation.py table")

@@ -1,21 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Remeasures some of the baselines of a suite's tasks at fp32, prints them next to the stored ones,
-and writes them into the suite. Needs a GPU; each task runs in a separate process.
+"""PyTorch's own times of the tasks of bench/ablation/generations.py: eager, CUDA graphs, torch.compile.
 
-    bench/kernelbench/baselines.py SUITE --kernelbench CHECKOUT [--kinds eager,graph] [--keep]
+    bench/kernelbench/baselines.py DIR [--only 1-18,2-2] [--gpus 2 --each 3] [--seconds 300]
+
+Needs a GPU. Writes DIR/NAME/baselines.json of each DIR/NAME/task.py, which `generations.py keep` keeps
+and `standing.py` prints; what is there is not measured again. Each precision of a task has a process
+that measures its kinds in turn. Compilers and first calls of several processes share a GPU; times are
+taken by one at a time. max-autotune, which times kernels to choose them, may so have chosen on a busy
+GPU; --each 1 avoids that.
 """
 import argparse
-import glob
+import fcntl
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(HERE, "..", "..", "python"))
+sys.path.insert(0, os.path.join(HERE, "..", "ablation"))
+KINDS = {"fp32": "eager,graph,compile,max-autotune", "tf32": "eager,graph,compile"}
 
 
 def interval(times):
@@ -31,80 +40,88 @@ def interval(times):
     return times[low], (times[(n - 1) // 2] + times[n // 2]) / 2, times[n - 1 - low]
 
 
-def measure(path, kinds):
-    """Runs in a separate process: times each kind, in the form of a suite's baselines.json."""
+def measure(options):
+    """In a process of its own: a line for each kind."""
     from kernelpro_torch.baseline import Baseline
     from kernelpro_torch.channel import Refusal
 
     baseline = Baseline("cuda")
-    with open(path, encoding="utf-8") as file:
-        command = {"source": file.read(), "path": path, "dims": {}, "precision": "fp32"}
-    for kind in kinds:
-        entry = {"name": kind, "error": "", "case": "full", "method": "", "median_us": 0.0,
-                 "low_us": 0.0, "high_us": 0.0, "samples": 0}
+    with open(options.folder, encoding="utf-8") as file:
+        command = {"source": file.read(), "path": options.folder, "dims": {}, "precision": options.precision}
+    for kind in options.kinds.split(","):
+        entry = {"name": kind, "precision": options.precision, "error": ""}
+        begun = time.monotonic()
         try:
-            answer = baseline.time(dict(command, kind=kind))
+            with baseline.ready(dict(command, kind=kind)) as calls, open(options.lock, "w", encoding="utf-8") as turn:
+                fcntl.flock(turn, fcntl.LOCK_EX)
+                times = baseline.measure(calls, 1.0)
         except Refusal as refusal:
-            entry["error"] = str(refusal)
+            entry["error"] = str(refusal)[:200]
         else:
-            low, median, high = interval(answer["times"])
-            entry.update(method=answer["method"], median_us=median, low_us=low, high_us=high,
-                         samples=len(answer["times"]))
-        print("baseline " + json.dumps(entry), flush=True)
+            low, median, high = interval(times)
+            entry |= {"median_us": median, "low_us": low, "high_us": high, "samples": len(times)}
+        print("baseline " + json.dumps(entry | {"seconds": time.monotonic() - begun}), flush=True)
+
+
+def read(path):
+    """The measured baselines of a task, [] if there are none."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["baselines"]
+
+
+def one(item, gpu):
+    """Measures what is missing of a task at one precision: (what it said)."""
+    options, folder, precision = item
+    path = os.path.join(folder, f"baselines.{precision}.json")
+    have = read(path)
+    kinds = [kind for kind in KINDS[precision].split(",") if kind not in {each["name"] for each in have}]
+    if not kinds:
+        return
+    number = gpu[-1] if gpu else "0"
+    begun = time.monotonic()
+    with subprocess.Popen([sys.executable, __file__, os.path.join(folder, "task.py"), "--kinds", ",".join(kinds),
+                           "--precision", precision, "--lock", os.path.join(options.folder, f"gpu{number}.lock")],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                          env=os.environ | {"CUDA_VISIBLE_DEVICES": number}) as running:
+        try:
+            out, said = running.communicate(timeout=options.limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)  # its compilers too
+            out, said = running.communicate()
+    new = [json.loads(line[len("baseline "):]) for line in out.splitlines() if line.startswith("baseline ")]
+    if len(new) < len(kinds):
+        new.append({"name": kinds[len(new)], "precision": precision,
+                    "error": f"no answer in {options.limit} s" if running.returncode < 0 else said[-300:]})
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"baselines": have + new}, file, indent=1)
+    print(f"{os.path.basename(folder)}, {precision}: " + ", ".join(
+        f"{each['name']} {each['error'] or '%.1f us' % each['median_us']}" for each in new)
+        + f" in {time.monotonic() - begun:.0f} s", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("suite")
-    parser.add_argument("--kernelbench", required=True, help="a checkout of KernelBench")
-    parser.add_argument("--kinds", default="eager,graph")
-    parser.add_argument("--keep", action="store_true", help="write nothing into the suite")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("folder")
+    parser.add_argument("--only", default="", help="tasks, by their folders' names, separated by commas, in this order")
+    parser.add_argument("--precisions", default="fp32,tf32")
+    parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--each", type=int, default=1, help="processes at a time on each GPU; they take times in turn")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
+    parser.add_argument("--limit", type=int, default=240, help="seconds of a process")
+    for hidden in ("--kinds", "--precision", "--lock"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    kinds = options.kinds.split(",")
-    if options.one:
-        return measure(options.one, kinds)
-    failed = False
-    with open(os.path.join(options.suite, "suite.json"), encoding="utf-8") as file:
-        tasks = json.load(file)["tasks"]
-    print("| task | " + " | ".join(f"{kind}, was | {kind}, is" for kind in kinds) + " |")
-    print("|---" * (1 + 2 * len(kinds)) + "|")
-    for task in tasks:
-        label = f"{task['level']}/{task['number']}"
-        found = glob.glob(os.path.join(options.kernelbench, "KernelBench", f"level{task['level']}",
-                                       f"{task['number']}_*.py"))
-        kept = glob.glob(os.path.join(options.suite, "*", task["name"], "baselines.json"))
-        if len(found) != 1 or not kept:
-            print(f"| {label} | no file in the checkout, or no baselines in the suite |")
-            failed = True
-            continue
-        run = subprocess.run([sys.executable, __file__, options.suite, "--kernelbench",
-                              options.kernelbench, "--kinds", options.kinds, "--one", found[0]],
-                             capture_output=True, text=True, timeout=300, check=False)
-        new = {}
-        for line in run.stdout.splitlines():
-            if line.startswith("baseline "):
-                entry = json.loads(line[len("baseline "):])
-                new[entry["name"]] = entry
-        cells = []
-        for path in kept:
-            with open(path, encoding="utf-8") as file:
-                text = json.load(file)
-            for i, old in enumerate(text["baselines"]):
-                if old["name"] not in new:
-                    continue
-                cells += [f"{old['median_us']:.1f} us",
-                          new[old["name"]]["error"] or f"{new[old['name']]['median_us']:.1f} us"]
-                if not new[old["name"]]["error"]:
-                    text["baselines"][i] = new[old["name"]]
-            if not options.keep:
-                with open(path, "w", encoding="utf-8") as file:
-                    json.dump(text, file, separators=(",", ":"))
-        if len(new) < len(kinds) or any(entry["error"] for entry in new.values()):
-            failed = True
-            print(run.stderr[-1000:], file=sys.stderr)
-        print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
-    return 1 if failed else 0
+    if options.lock:
+        return measure(options)
+    from ablation import side_by_side
+    options.until = time.monotonic() + options.seconds
+    names = options.only.split(",") if options.only else sorted(os.listdir(options.folder))
+    items = [(options, os.path.join(options.folder, name), precision) for precision in options.precisions.split(",")
+             for name in names if os.path.exists(os.path.join(options.folder, name, "task.py"))]
+    side_by_side(options, one, items, options.each)
+    return 0
 
 
 if __name__ == "__main__":

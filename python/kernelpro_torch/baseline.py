@@ -32,6 +32,15 @@ class Baseline:
         self._loaded = None  # (key, model, sets)
 
     def time(self, command):
+        with self.ready(command) as calls:
+            times = self.measure(calls, command.get("seconds", 2.0))
+        launch = "graph replay" if command["kind"] == "graph" else "stream launch"
+        method = f"{launch}, L2 cold" if self._name == "cuda" else "calls in turn, cache flushed"
+        return {"times": times, "sets": len(calls), "method": method}
+
+    @contextlib.contextmanager
+    def ready(self, command):
+        """Calls of the module on each set of inputs, compiled and warm; a with block to measure them in."""
         kind = command.get("kind")
         if kind not in KINDS:
             raise Refusal(f"unknown kind {kind!r}")
@@ -45,14 +54,16 @@ class Baseline:
         set_flags(command.get("precision", "fp32"), False)
         try:
             calls = self._calls(kind, model, sets)
-            times = self._measure(calls, command.get("seconds", 2.0))
+            with _without_gradients(calls[0]):
+                for _ in range(3):
+                    for call in calls:
+                        call()
+                self._device.synchronize()
+                yield calls
         except Refusal:
             raise
         except Exception as error:
             raise Refusal(f"{type(error).__name__}: {first_line(error)}", "failed") from None
-        launch = "graph replay" if kind == "graph" else "stream launch"
-        method = f"{launch}, L2 cold" if self._name == "cuda" else "calls in turn, cache flushed"
-        return {"times": times, "sets": len(sets), "method": method}
 
     def _prepare(self, command):
         key = command.get("source"), str(command.get("dims"))
@@ -92,26 +103,22 @@ class Baseline:
             model = torch.compile(model, dynamic=False, **options)
         return [lambda arguments=arguments: model(*arguments) for arguments in sets]
 
-    def _measure(self, calls, seconds):
-        with _without_gradients(calls[0]):
-            for _ in range(3):
-                for call in calls:
-                    call()
+    def measure(self, calls, seconds):
+        """Microseconds of each call, in turn, until `seconds` have passed."""
+        self._device.rewrite_flush(int(time.time()))
+        times, begin, lead = [], time.perf_counter(), devices.Lead()
+        while len(times) < _MOST:
+            spent = time.perf_counter() - begin
+            if len(times) >= _LEAST and spent > seconds:
+                break
             self._device.synchronize()
-            self._device.rewrite_flush(int(time.time()))
-            times, begin, lead = [], time.perf_counter(), devices.Lead()
-            while len(times) < _MOST:
-                spent = time.perf_counter() - begin
-                if len(times) >= _LEAST and spent > seconds:
-                    break
-                self._device.synchronize()
-                self._device.begin(lead.microseconds())
-                before = devices.now_us()
-                result = calls[len(times) % len(calls)]()
-                self._device.end()
-                lead.add(devices.now_us() - before)
-                times.append(self._device.between())
-                del result
+            self._device.begin(lead.microseconds())
+            before = devices.now_us()
+            result = calls[len(times) % len(calls)]()
+            self._device.end()
+            lead.add(devices.now_us() - before)
+            times.append(self._device.between())
+            del result
         return times
 
 
