@@ -247,9 +247,13 @@ def diagnose_again(options, run, candidate):
     out, wrong = call(options, "diagnose", f"{run}:{candidate}", "--json")
     if wrong or "{" not in out:
         return wrong or "no diagnosis"
+    diagnosis = json.loads(out[out.index("{"):])["diagnosis"]
     store = sqlite3.connect(os.path.join(run, "store.db"))
-    store.execute("update diagnosis set json = ? where candidate = ?",
-                  (json.dumps(json.loads(out[out.index("{"):])["diagnosis"]), candidate))
+    store.execute("update diagnosis set json = ? where candidate = ?", (json.dumps(diagnosis), candidate))
+    # What the search reads of it (src/run/store/brief.h).
+    store.execute("update outcomes set likely = ?, upper = ? where candidate = ?",
+                  [max([1.0] + [each[gain] for each in diagnosis["findings"]]) for gain in ("likely_speedup", "upper_speedup")]
+                  + [candidate])
     store.commit()
     store.close()
     return None

@@ -76,7 +76,8 @@ def one(item, gpu):
     options, folder, precision = item
     path = os.path.join(folder, f"baselines.{precision}.json")
     have = read(path)
-    kinds = [kind for kind in KINDS[precision].split(",") if kind not in {each["name"] for each in have}]
+    wanted = set(options.kinds.split(",")) - {each["name"] for each in have}
+    kinds = [kind for kind in KINDS[precision].split(",") if kind in wanted]
     if not kinds:
         return
     number = gpu[-1] if gpu else "0"
@@ -106,11 +107,12 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--only", default="", help="tasks, by their folders' names, separated by commas, in this order")
     parser.add_argument("--precisions", default="fp32,tf32")
+    parser.add_argument("--kinds", default=KINDS["fp32"])
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--each", type=int, default=1, help="processes at a time on each GPU; they take times in turn")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
     parser.add_argument("--limit", type=int, default=240, help="seconds of a process")
-    for hidden in ("--kinds", "--precision", "--lock"):
+    for hidden in ("--precision", "--lock"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.lock:
