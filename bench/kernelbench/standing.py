@@ -37,11 +37,13 @@ class Task:
     """What all runs of a task have reached and cost."""
 
     def __init__(self, options, folder, paths):
+        self.name = ""
         self.start_us, self.generations, self.written, self.best, self.confirmed = 0, 0, {}, None, False
         self.evaluations, self.seconds, self.characters = 0, 0.0, 0
         for run in paths:
             out, _ = call(options, "show", run, "--json")
             shown = json.loads(out)
+            self.name = shown["task"]
             for each in shown["candidates"]:
                 self.add(each)
             self.generations = max(self.generations, measured(run))
@@ -54,8 +56,7 @@ class Task:
                     "time_us": sure["time_us"], "fraction": sure["fraction_of_ceiling"], "speedup": {
                         "ratio": sure["speedup"], "low": sure["speedup_low"], "high": sure["speedup_high"]}}
             # What is confirmed before what is not: other arms may share what a confirmation has refused.
-            order = not shown["confirmed"], *rank(found) if found else ()
-            if found and (not self.best or order < (not self.confirmed, *rank(self.best))):
+            if found and (not self.best or (not shown["confirmed"], rank(found)) < (not self.confirmed, rank(self.best))):
                 self.best, self.confirmed = found, shown["confirmed"]
         self.failed = sum(outcome != "correct" for outcome in self.written.values())
         self.baselines = {each: self.baseline(folder, *kind) for each, kind in BASELINES.items()}
@@ -132,7 +133,7 @@ def main():
             "written", "failed", "labels"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for name, task in tasks.items():
-        title = name.replace("-", "/", 1) if name[0].isdigit() else name
+        title = name.replace("-", "/", 1) + " " + task.name.partition("_")[2].replace("_", " ")[:40] if name[0].isdigit() else name
         print("| " + " | ".join([title, *task.cells(kinds)]) + " |")
 
     reached = {name: task for name, task in tasks.items() if task.best}
