@@ -5,7 +5,9 @@ BUILD ?= build/release
 JOBS ?= $(shell nproc)
 # Of rooms that handle texts and decisions (CMakeLists.txt); -O0 builds a tenth faster.
 COLD ?= -O1
-CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DKERNELPRO_COLD=$(COLD)
+# ON makes warnings errors.
+WERROR ?= OFF
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DKERNELPRO_COLD=$(COLD) -DKERNELPRO_WERROR=$(WERROR)
 COMPILE = cmake --build $(BUILD) --parallel $(JOBS)
 # Evaluations of the demo: enough to show the tuner at work, a few minutes at most.
 DEMO_EVALUATIONS ?= 24

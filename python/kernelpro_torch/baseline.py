@@ -34,7 +34,7 @@ class Baseline:
     def time(self, command):
         with self.ready(command) as calls:
             times = self.measure(calls, command.get("seconds", 2.0))
-        launch = "graph replay" if command["kind"] == "graph" else "stream launch"
+        launch = "graph replay" if command.get("kind") == "graph" else "stream launch"
         method = f"{launch}, L2 cold" if self._name == "cuda" else "calls in turn, cache flushed"
         return {"times": times, "sets": len(calls), "method": method}
 

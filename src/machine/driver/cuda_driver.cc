@@ -54,6 +54,11 @@ std::string cuda_error_text(CUresult result) {
          (text != nullptr ? std::string(": ") + text : "");
 }
 
+Error cuda_error(const char* call, CUresult result) {
+  return {ErrorKind::kEnvironment, std::string(call) + ": " + cuda_error_text(result),
+          "`kernelpro doctor` shows what this GPU and driver allow"};
+}
+
 bool is_gpu_fault(CUresult result) {
   switch (result) {
     case CUDA_ERROR_DEVICE_UNAVAILABLE:

@@ -51,6 +51,7 @@ Result<const CudaDriver*> cuda_driver();
 
 // "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered".
 std::string cuda_error_text(CUresult result);
+Error cuda_error(const char* call, CUresult result);  // kEnvironment; `call`: its source text
 
 // Whether every later call in the context fails too.
 bool breaks_context(CUresult result);
@@ -80,14 +81,11 @@ class CudaContext {
 }  // namespace kernelpro
 
 // Returns a kEnvironment error from the enclosing function when a driver call fails.
-#define KP_CUDA_TRY(call)                                                      \
-  do {                                                                         \
-    const CUresult kp_result = (call);                                         \
-    if (kp_result != CUDA_SUCCESS)                                             \
-      return ::kernelpro::fail(                                                \
-          ::kernelpro::ErrorKind::kEnvironment,                                \
-          std::string(#call) + ": " + ::kernelpro::cuda_error_text(kp_result), \
-          "`kernelpro doctor` shows what this GPU and driver allow");          \
+#define KP_CUDA_TRY(call)                                                                     \
+  do {                                                                                        \
+    const CUresult kp_result = (call);                                                        \
+    if (kp_result != CUDA_SUCCESS)                                                            \
+      return ::tl::unexpected<::kernelpro::Error>(::kernelpro::cuda_error(#call, kp_result)); \
   } while (0)
 
 #endif  // KERNELPRO_HAVE_CUDA
