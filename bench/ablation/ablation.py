@@ -250,10 +250,12 @@ def diagnose_again(options, run, candidate):
     diagnosis = json.loads(out[out.index("{"):])["diagnosis"]
     store = sqlite3.connect(os.path.join(run, "store.db"))
     store.execute("update diagnosis set json = ? where candidate = ?", (json.dumps(diagnosis), candidate))
-    # What the search reads of it (src/run/store/brief.h).
-    store.execute("update outcomes set likely = ?, upper = ? where candidate = ?",
-                  [max([1.0] + [each[gain] for each in diagnosis["findings"]]) for gain in ("likely_speedup", "upper_speedup")]
-                  + [candidate])
+    # What the search reads of it: promise_of (src/run/store/brief.cc).
+    advised = [each for each in diagnosis["findings"] if each["prescriptions"]]
+    store.execute("update outcomes set likely = ?, upper = ?, stop = ?, floor_us = ?, fraction = ? where candidate = ?",
+                  [*(max([0.0] + [each[gain] for each in advised]) for gain in ("likely_speedup", "upper_speedup")),
+                   any(each["stop"] for each in diagnosis["findings"]), diagnosis["floor_us"],
+                   diagnosis["fraction_of_ceiling"], candidate])
     store.commit()
     store.close()
     return None

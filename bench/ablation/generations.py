@@ -8,7 +8,8 @@
                                                         # whose answers wait (and bench/kernelbench/open.tar.xz)
     bench/ablation/generations.py ask DIR               # requests of the next generation
     bench/ablation/generations.py measure DIR           # GPU: the replies to them
-    bench/ablation/generations.py confirm DIR           # GPU: the best of each, in fresh processes
+    bench/ablation/generations.py confirm DIR           # GPU: the best of each, in fresh processes; --best:
+                                                        # of each task's best arm alone
     bench/ablation/generations.py rows DIR              # a JSON line for each candidate
     bench/kernelbench/standing.py DIR                   # a table: the best of each task
     bench/ablation/generations.py keep DIR ARCHIVE      # the runs as text, which recall takes
@@ -185,18 +186,17 @@ def recall(options):
             with open(os.path.join(run, "asked"), encoding="utf-8") as file:
                 os.makedirs(os.path.join(run, "exchange", file.read(), "reply"), exist_ok=True)
         if not wrong:
-            settle(run)
+            settle(run, timeout_s=options.timeout)
         print(f"{run}: {wrong or 'recalled'}", flush=True)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         list(pool.map(one, sorted(glob.glob(os.path.join(options.folder, "*", "*.jsonl")))))
 
 
-def settle(run, search=None):
-    """An arm's own search, no GPU by its number, since the run may go on where others are, and a limit that a kernel
-    which hangs does not hold the others up for."""
+def settle(run, **own):
+    """Settings of an arm, and no GPU by its number: the run may go on where others are."""
     store = sqlite3.connect(os.path.join(run, "store.db"))
     settings = json.loads(store.execute("select value from meta where key = 'settings'").fetchone()[0])
-    settings |= {"gpu": "", "timeout_s": 10} | ({} if search is None else {"search": search})
+    settings |= {"gpu": ""} | own
     store.execute("update meta set value = ? where key = 'settings'", [json.dumps(settings)])
     store.commit()
     store.close()
@@ -222,8 +222,10 @@ def keep(options):
                 shutil.copytree(request, os.path.join(into, arm + ".open"))
                 shutil.copy(os.path.join(run, "asked"), os.path.join(into, arm + ".open"))
             print(f"{name}, {arm}: {wrong or 'kept'}", flush=True)
+            return not wrong
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            list(pool.map(one, runs(options)))
+            if not all(pool.map(one, runs(options))):
+                sys.exit("Nothing is packed, since some runs could not be read.")
         with tarfile.open(options.archive, "w:xz", preset=options.preset) as archive:
             for name in sorted(os.listdir(folder)):
                 archive.add(os.path.join(folder, name), name)
@@ -240,7 +242,7 @@ def begin(options):
                           os.path.join(folder, "parent.cu"), *gpu, *options.extra)
         for arm in [] if wrong else arms:
             shutil.copytree(first, os.path.join(folder, arm))
-            settle(os.path.join(folder, arm), ARMS[arm][1])
+            settle(os.path.join(folder, arm), search=ARMS[arm][1])
         shutil.rmtree(first, ignore_errors=True)
         print(f"{os.path.basename(folder)}: {wrong or 'begun'}", flush=True)
     side_by_side(options, one, sorted(os.path.dirname(p) for p in glob.glob(os.path.join(options.folder, "*", "task.py"))),
@@ -327,8 +329,8 @@ def measure(options):
         if not os.path.exists(asked):
             return
         generation = measured(run) + 1
-        replies = [path for ending in ("cu", "py") for path in glob.glob(os.path.join(
-            options.folder, "requests", name, arm, str(generation), "reply", "*." + ending))]
+        folder = os.path.join(options.folder, "requests", name, arm, str(generation), "reply")
+        replies = glob.glob(os.path.join(folder, "*.cu")) or glob.glob(os.path.join(folder, "*.py"))
         if not replies:
             return
         with open(asked, encoding="utf-8") as file:
@@ -482,6 +484,7 @@ def main():
             verb.add_argument("--tune", type=int, default=0, help="settings to try of each source's knobs")
         if name == "recall":
             verb.add_argument("--archive", default=os.path.join(HERE, "generations.tar.xz"))
+            verb.add_argument("--timeout", type=float, default=10, help="seconds of a call, also of one that hangs while others wait")
         if name == "ask":
             verb.add_argument("--again", action="store_true", help="diagnose anew, by today's tools, what was measured")
         if name == "confirm":

@@ -5,11 +5,14 @@
     bench/ablation/generations.py recall DIR --archive bench/kernelbench/open.tar.xz
     bench/kernelbench/standing.py DIR [--only 1-18,2-2] [--without 2-72]
 
-The best is the fastest of those with the fewest labels that rank lower, over all arms of a task; it counts
-as confirmed in fresh processes if the run has it confirmed. `written` counts sources, not settings that
-the tuner tried. PyTorch's own times are those of bench/kernelbench/baselines.py.
+The best is the fastest of those with the fewest labels that rank lower, over all arms of a task, or over those
+arms alone whose best was confirmed in fresh processes, if there are any. `written` counts sources, not
+settings that the tuner tried; fast_1 and fast_2 tasks that are faster, and twice as fast, as the start.
+PyTorch's own times are those of bench/kernelbench/baselines.py.
 """
 import argparse
+import contextlib
+import glob
 import json
 import os
 import sqlite3
@@ -34,41 +37,42 @@ def labels(each):
 
 
 class Task:
-    """What all runs of a task have reached and cost."""
+    """What all runs of a task have reached and cost. Arms share what came before they parted."""
 
     def __init__(self, options, folder, paths):
-        self.name = ""
-        self.start_us, self.generations, self.written, self.best, self.confirmed = 0, 0, {}, None, False
-        self.evaluations, self.seconds, self.characters = 0, 0.0, 0
+        self.start_us, self.generations, self.best, self.confirmed = 0, 0, None, False
+        self.evaluated, self.written, self.exchanged, self.seconds = set(), {}, {}, 0.0
         for run in paths:
             out, _ = call(options, "show", run, "--json")
             shown = json.loads(out)
-            self.name = shown["task"]
             for each in shown["candidates"]:
                 self.add(each)
             self.generations = max(self.generations, measured(run))
             self.seconds += shown["run_seconds"]
-            self.characters += written_characters(run)
-            found = best(shown["candidates"])
-            if shown["confirmed"] and found:
-                sure = shown["best"]
-                found = next(each for each in shown["candidates"] if each["id"] == sure["id"]) | {
-                    "time_us": sure["time_us"], "fraction": sure["fraction_of_ceiling"], "speedup": {
-                        "ratio": sure["speedup"], "low": sure["speedup_low"], "high": sure["speedup_high"]}}
-            # What is confirmed before what is not: other arms may share what a confirmation has refused.
-            if found and (not self.best or (not shown["confirmed"], rank(found)) < (not self.confirmed, rank(self.best))):
-                self.best, self.confirmed = found, shown["confirmed"]
+            self.exchanged |= exchanged(run)
+            self.consider(shown)
         self.failed = sum(outcome != "correct" for outcome in self.written.values())
         self.baselines = {each: self.baseline(folder, *kind) for each, kind in BASELINES.items()}
+
+    def consider(self, shown):
+        found = best(shown["candidates"])
+        sure = shown["best"] if shown["confirmed"] else {"id": 0}
+        for each in shown["candidates"]:
+            if each["id"] == sure["id"] and each["proposer"] != "start":
+                found = each | {"time_us": sure["time_us"], "fraction": sure["fraction_of_ceiling"], "speedup": {
+                    "ratio": sure["speedup"], "low": sure["speedup_low"], "high": sure["speedup_high"]}}
+        # What is confirmed before what is not: other arms may share what a confirmation has refused.
+        if found and (not self.best or (not shown["confirmed"], rank(found)) < (not self.confirmed, rank(self.best))):
+            self.best, self.confirmed = found, shown["confirmed"]
 
     def add(self, each):
         if not each.get("evaluated"):
             return
-        self.evaluations += 1
+        self.evaluated.add(each["hash"])
         if each["proposer"] == "start":
             self.start_us = each.get("time_us") or 0
         elif each["proposer"] != "tuner":
-            self.written[each["hash"]] = each["outcome"]  # arms share what came before
+            self.written[each["hash"]] = each["outcome"]
 
     def share(self):
         return self.best.get("fraction") or share(self.best)
@@ -94,27 +98,36 @@ class Task:
                 str(len(self.written)), str(self.failed), ", ".join(labels(self.best)) if self.best else ""]
 
 
-def written_characters(run):
-    """Of requests, each once, and of the replies."""
-    with sqlite3.connect(f"file:{run}/store.db?mode=ro", uri=True) as store:
-        rows = store.execute("select request, length(prompt), length(reply), prompt from writings").fetchall()
-    return sum({(row[0], row[3]): row[1] for row in rows}.values()) + sum(row[2] for row in rows)
+def exchanged(run):
+    """{a request, or a reply: its characters}"""
+    with contextlib.closing(sqlite3.connect(f"file:{run}/store.db?mode=ro", uri=True)) as store:
+        texts = store.execute("select prompt from writings union select reply from writings").fetchall()
+    return {hash(text): len(text) for text, in texts}
 
 
 def mean(values):
+    """Of those that are known; in brackets how many, if not all."""
     known = [each for each in values if each]
     return f"{geometric(known):.2f}x" + (f" ({len(known)})" if len(known) < len(values) else "") if known else "-"
 
 
-def print_means(title, tasks, kinds):
-    """A row: geometric means of what the tasks with a kernel have; in brackets of how many, if not of all."""
-    gains = [task.best["speedup"]["ratio"] for task in tasks]
-    eager = [task.over("eager") or gain for task, gain in zip(tasks, gains)]
-    print("| " + " | ".join([
-        title, str(len(tasks)), mean(gains), *(mean([task.over(kind) for task in tasks]) for kind in kinds),
-        f"{100 * geometric([task.share() for task in tasks]):.0f} %",
-        mean([gain / task.share() for gain, task in zip(gains, tasks)]),
-        f"{sum(each > 1 for each in eager) / len(tasks):.2f}", f"{sum(each > 2 for each in eager) / len(tasks):.2f}"]) + " |")
+def means(words, tasks, kinds):
+    """The cells of a row, of tasks with a kernel."""
+    gains, shares = [task.best["speedup"]["ratio"] for task in tasks], [task.share() for task in tasks]
+    return [words, str(len(tasks)), mean(gains), *(mean([task.over(kind) for task in tasks]) for kind in kinds),
+            f"{100 * geometric([each for each in shares if each]):.0f} %",
+            mean([gain / each if each else 0 for gain, each in zip(gains, shares)]),
+            *(f"{sum(gain > least for gain in gains) / len(tasks):.2f}" for least in (1, 2))]
+
+
+def title(options, name):
+    """"1/18 Matmul with transposed both" by the file's name in a checkout of KernelBench, or "1/18"."""
+    if not name[0].isdigit():
+        return name
+    level, number = name.split("-")
+    found = glob.glob(os.path.join(options.kernelbench, "KernelBench", "level" + level, number + "_*.py"))
+    words = os.path.basename(found[0]).removesuffix(".py").split("_")[1:] if found else []
+    return " ".join([f"{level}/{number}", *words])[:46].strip()
 
 
 def main():
@@ -122,6 +135,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--only", default="", help="tasks, by their folders' names, separated by commas")
     parser.add_argument("--without", default="", help="tasks left out of a second mean")
+    parser.add_argument("--kernelbench", default="", help="a checkout, for the tasks' names")
     parser.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
     options = parser.parse_args()
     paths = {}
@@ -133,24 +147,27 @@ def main():
             "written", "failed", "labels"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for name, task in tasks.items():
-        title = name.replace("-", "/", 1) + " " + task.name.partition("_")[2].replace("_", " ")[:40] if name[0].isdigit() else name
-        print("| " + " | ".join([title, *task.cells(kinds)]) + " |")
+        print("| " + " | ".join([title(options, name), *task.cells(kinds)]) + " |")
 
-    reached = {name: task for name, task in tasks.items() if task.best}
     head = ["geometric means", "tasks", "over the start", *kinds, "of the speed of light", "what the ceiling allows",
             "fast_1", "fast_2"]
     print("\n| " + " | ".join(head) + " |\n|" + "---|" * len(head))
-    left_out = options.without.split(",")
-    for level in sorted({name[0] for name in reached if name[0].isdigit()}):
-        some = {name: task for name, task in reached.items() if name[0] == level}
-        print_means(f"level {level}", list(some.values()), kinds)
-        some = [task for name, task in some.items() if "above-measured-ceiling" not in labels(task.best) and name not in left_out]
-        print_means(f"level {level}, without what is above its ceiling"
-                    + (f" and {options.without}" if options.without.startswith(level) else ""), some, kinds)
-    costs = list(tasks.values())
-    print(f"\nA task took, in the median, {statistics.median(t.evaluations for t in costs):.0f} evaluations, "
-          f"{statistics.median(t.seconds for t in costs):.0f} s of its runs and {statistics.median(t.characters for t in costs):.0f} "
-          f"characters of requests and replies; of {sum(len(t.written) for t in costs)} kernels written {sum(t.failed for t in costs)} failed.")
+    left_out = set(options.without.split(",")) - {""}
+    suite = {name: task for name, task in tasks.items() if name[0].isdigit()}
+    for level in sorted({name[0] for name in suite}):
+        some = {name: task for name, task in suite.items() if name[0] == level and task.best}
+        within = [task for name, task in some.items() if "above-measured-ceiling" not in labels(task.best) and name not in left_out]
+        also = "".join(f" and {name.replace('-', '/')}" for name in sorted(left_out & set(some)))
+        for words, chosen in ((f"level {level}", list(some.values())),
+                              (f"level {level}, without what is above its ceiling{also}", within)):
+            if chosen:
+                print("| " + " | ".join(means(words, chosen, kinds)) + " |")
+    if suite:
+        costs = list(suite.values())
+        print(f"\nA task took, in the median, {statistics.median(len(t.evaluated) for t in costs):.0f} evaluations, "
+              f"{statistics.median(t.seconds for t in costs):.0f} s of its runs and "
+              f"{statistics.median(sum(t.exchanged.values()) for t in costs):.0f} characters of requests and replies; "
+              f"of {sum(len(t.written) for t in costs)} kernels written {sum(t.failed for t in costs)} failed.")
 
 
 if __name__ == "__main__":
