@@ -186,7 +186,7 @@ def recall(options):
             with open(os.path.join(run, "asked"), encoding="utf-8") as file:
                 os.makedirs(os.path.join(run, "exchange", file.read(), "reply"), exist_ok=True)
         if not wrong:
-            settle(run, timeout_s=options.timeout)
+            settle(run, timeout_s=options.timeout, include_dirs=options.include)
         print(f"{run}: {wrong or 'recalled'}", flush=True)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         list(pool.map(one, sorted(glob.glob(os.path.join(options.folder, "*", "*.jsonl")))))
@@ -484,6 +484,7 @@ def main():
             verb.add_argument("--tune", type=int, default=0, help="settings to try of each source's knobs")
         if name == "recall":
             verb.add_argument("--archive", default=os.path.join(HERE, "generations.tar.xz"))
+            verb.add_argument("--include", action="append", default=[], help="CUTLASS's headers, for runs in CuTe")
             verb.add_argument("--timeout", type=float, default=10, help="seconds of a call, also of one that hangs while others wait")
         if name == "ask":
             verb.add_argument("--again", action="store_true", help="diagnose anew, by today's tools, what was measured")
