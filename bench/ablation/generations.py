@@ -41,7 +41,8 @@ import tarfile
 import tempfile
 import time
 
-from ablation import call, diagnose_again, geometric, interval, side_by_side, start_run, without_paths, HERE, ROOT
+from ablation import call, diagnose_again, side_by_side, start_run, without_paths, HERE, ROOT
+from gains import geometric, interval
 
 # What an arm's requests tell, and how it chooses what to build on.
 ARMS = {"none": ("none", ""), "diagnosed": ("diagnosed", ""), "asked": ("none", ""),

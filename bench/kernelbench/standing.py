@@ -23,7 +23,8 @@ from baselines import read
 from table import micro, times
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ablation"))
-from ablation import call, geometric, share, ROOT  # noqa: E402
+from ablation import call, share, ROOT  # noqa: E402
+from gains import geometric  # noqa: E402
 from generations import best, measured, rank, runs  # noqa: E402
 
 # Of PyTorch at the task's precision, then with TF32, which the kernels do not have.
@@ -41,7 +42,7 @@ class Task:
 
     def __init__(self, options, folder, paths):
         self.start_us, self.generations, self.best, self.confirmed = 0, 0, None, False
-        self.evaluated, self.written, self.exchanged, self.seconds = set(), {}, {}, 0.0
+        self.evaluated, self.written, self.exchanged, self.seconds = set(), {}, set(), 0.0
         for run in paths:
             out, _ = call(options, "show", run, "--json")
             shown = json.loads(out)
@@ -99,10 +100,9 @@ class Task:
 
 
 def exchanged(run):
-    """{a request, or a reply: its characters}"""
+    """Requests and replies, each once."""
     with contextlib.closing(sqlite3.connect(f"file:{run}/store.db?mode=ro", uri=True)) as store:
-        texts = store.execute("select prompt from writings union select reply from writings").fetchall()
-    return {hash(text): len(text) for text, in texts}
+        return {text for text, in store.execute("select prompt from writings union select reply from writings")}
 
 
 def mean(values):
@@ -166,7 +166,7 @@ def main():
         costs = list(suite.values())
         print(f"\nA task took, in the median, {statistics.median(len(t.evaluated) for t in costs):.0f} evaluations, "
               f"{statistics.median(t.seconds for t in costs):.0f} s of its runs and "
-              f"{statistics.median(sum(t.exchanged.values()) for t in costs):.0f} characters of requests and replies; "
+              f"{statistics.median(sum(map(len, t.exchanged)) for t in costs):.0f} characters of requests and replies; "
               f"of {sum(len(t.written) for t in costs)} kernels written {sum(t.failed for t in costs)} failed.")
 
 
