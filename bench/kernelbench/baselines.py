@@ -2,21 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's own times of the tasks of bench/ablation/generations.py: eager, CUDA graphs, torch.compile.
 
-    bench/kernelbench/baselines.py DIR --gpus 2 --each 4 --warm   # fills the compilers' caches, times nothing
-    bench/kernelbench/baselines.py DIR --gpus 2                   # --only 1-18,2-2; --kinds eager,graph
+    bench/kernelbench/baselines.py DIR --gpus 2 --each 4    # --only 1-18,2-2; --kinds eager,graph
 
 Needs a GPU that nothing else uses. Writes DIR/NAME/baselines.fp32.json and .tf32.json of each
 DIR/NAME/task.py, which `generations.py keep` keeps and `standing.py` prints. What was measured is not
 measured again, what failed is. Each precision of a task has a process, which measures its kinds in turn.
-What max-autotune chose with --warm it chose by times taken beside other processes.
+Of the processes that share a GPU one is alone on it while it times; they compile, warm up and end side by
+side, so what max-autotune chose it chose by times taken beside others.
 """
 import argparse
+import contextlib
+import fcntl
 import json
 import math
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -39,32 +42,58 @@ def interval(times):
     return times[low], (times[(n - 1) // 2] + times[n // 2]) / 2, times[n - 1 - low]
 
 
-def measure(baseline, command, warm):
+class Turns:
+    """Whose turn it is on a GPU, by two locks on files. Who waits to be alone is passed by nobody."""
+
+    def __init__(self, path):
+        self.gate, self.gpu = (open(path + each, "w", encoding="utf-8") for each in (".gate", ".gpu"))  # until it ends
+
+    @contextlib.contextmanager
+    def held(self, how):
+        fcntl.flock(self.gate, fcntl.LOCK_EX)
+        fcntl.flock(self.gpu, how)
+        fcntl.flock(self.gate, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:
+            fcntl.flock(self.gpu, fcntl.LOCK_UN)
+
+    def beside(self):
+        return self.held(fcntl.LOCK_SH)
+
+    def alone(self):
+        return self.held(fcntl.LOCK_EX)
+
+
+def measure(baseline, command, turns):
     """An entry of the file. What the GPU held for this kind is free afterwards."""
     from kernelpro_torch.channel import Refusal
 
     entry, begun = {"name": command["kind"], "precision": command["precision"], "error": ""}, time.monotonic()
     try:
-        with baseline.ready(command) as calls:
-            times = [] if warm else baseline.measure(calls, 1.0)
+        with contextlib.ExitStack() as stack:
+            with turns.beside():
+                calls = stack.enter_context(baseline.ready(command))
+            with turns.alone():
+                times = baseline.measure(calls, 1.0)
+            del calls
     except Refusal as refusal:
-        entry["error"] = str(refusal)[:200]
-    else:
-        if times:
-            low, median, high = interval(times)
-            entry |= {"median_us": median, "low_us": low, "high_us": high, "samples": len(times)}
-    return entry | {"seconds": time.monotonic() - begun}
+        return entry | {"error": str(refusal)[:200], "seconds": time.monotonic() - begun}
+    low, median, high = interval(times)
+    return entry | {"median_us": median, "low_us": low, "high_us": high, "samples": len(times),
+                    "seconds": time.monotonic() - begun}
 
 
 def measure_kinds(options):
     """In a process of its own: a line for each kind."""
-    from kernelpro_torch.baseline import Baseline
-
-    baseline = Baseline("cuda")
+    turns = Turns(options.turns)
+    with turns.beside():
+        from kernelpro_torch.baseline import Baseline
+        baseline = Baseline("cuda")
     with open(options.folder, encoding="utf-8") as file:
         command = {"source": file.read(), "path": options.folder, "dims": {}, "precision": options.precision}
     for kind in options.kinds.split(","):
-        print("baseline " + json.dumps(measure(baseline, command | {"kind": kind}, options.warm)), flush=True)
+        print("baseline " + json.dumps(measure(baseline, command | {"kind": kind}, turns)), flush=True)
 
 
 def read(path):
@@ -86,7 +115,7 @@ def one(item, gpu):
         return True
     begun, why = time.monotonic(), ""
     with subprocess.Popen([sys.executable, __file__, os.path.join(folder, "task.py"), "--kinds", ",".join(kinds),
-                           "--precision", precision, *(["--warm"] if options.warm else [])],
+                           "--precision", precision, "--turns", os.path.join(options.turns, gpu[-1] if gpu else "0")],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
                           env=os.environ | ({"CUDA_VISIBLE_DEVICES": gpu[-1]} if gpu else {})) as running:
         try:
@@ -102,12 +131,11 @@ def one(item, gpu):
     if len(new) < len(kinds):
         new.append({"name": kinds[len(new)], "precision": precision,
                     "error": why or said[-300:] or f"the process ended with status {running.returncode}"})
-    if not options.warm:
-        with open(path + ".new", "w", encoding="utf-8") as file:
-            json.dump({"baselines": have + new}, file, indent=1)
-        os.replace(path + ".new", path)
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump({"baselines": have + new}, file, indent=1)
+    os.replace(path + ".new", path)
     print(f"{os.path.basename(folder)}, {precision}: " + ", ".join(
-        f"{each['name']} {each['error'] or ('%.1f us' % each['median_us'] if 'median_us' in each else 'warm')}"
+        f"{each['name']} {each['error'] or '%.1f us' % each['median_us']}"
         for each in new) + f" in {time.monotonic() - begun:.0f} s", flush=True)
     return not any(each["error"] for each in new)
 
@@ -118,16 +146,14 @@ def main():
     parser.add_argument("--only", default="", help="tasks, by their folders' names, separated by commas, in this order")
     parser.add_argument("--precision", choices=KINDS, help="one alone")
     parser.add_argument("--kinds", default=",".join(KINDS["fp32"]))
-    parser.add_argument("--warm", action="store_true", help="compile, and time nothing")
     parser.add_argument("--gpus", type=int, default=1)
-    parser.add_argument("--each", type=int, default=1, help="processes at a time on each GPU; more than one only with --warm")
+    parser.add_argument("--each", type=int, default=1, help="processes at a time on each GPU, of which one times")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
     parser.add_argument("--limit", type=int, default=240, help="seconds of a process")
+    parser.add_argument("--turns", help="locks of the processes on a GPU; for the processes that this one begins")
     options = parser.parse_args()
     if not set(options.kinds.split(",")) <= set(KINDS["fp32"]):
         parser.error("kinds are " + ", ".join(KINDS["fp32"]))
-    if options.each > 1 and not options.warm:
-        parser.error("times taken beside other processes are no baselines: --each with --warm alone")
     if os.path.isfile(options.folder):
         return measure_kinds(options)
     from ablation import side_by_side
@@ -136,7 +162,8 @@ def main():
     items = [(options, os.path.join(options.folder, name), precision)
              for precision in ([options.precision] if options.precision else KINDS)
              for name in names if os.path.exists(os.path.join(options.folder, name, "task.py"))]
-    return 0 if all(side_by_side(options, one, items, options.each)) else 1
+    with tempfile.TemporaryDirectory() as options.turns:
+        return 0 if all(side_by_side(options, one, items, options.each)) else 1
 
 
 if __name__ == "__main__":

@@ -17,8 +17,14 @@ std::string largest_header(const Task& task, TargetKind target) {
   return largest == nullptr ? "" : task_header(task, *largest, target);
 }
 
-// Chooses what a request asks for: the parent's findings in turn, then a free choice.
+// Chooses what a request asks for: where energy counts and is known, energy first; the parent's
+// findings in turn; then a free choice.
 void set_focus(const std::vector<ExchangeRequest>& before, ProposalRequest* request) {
+  const bool chosen = std::any_of(before.begin(), before.end(), [&](const ExchangeRequest& each) {
+    return each.parent == request->parent->id && each.answers.empty();
+  });
+  if (!chosen) request->focus = energy_focus_text(*request);
+  if (!request->focus.empty()) return;
   for (const Finding* finding : findings_to_answer(*request)) {
     const FindingRef answers{finding->tool, finding->prescriptions.front().tag};
     const bool asked = std::any_of(before.begin(), before.end(), [&](const ExchangeRequest& each) {
@@ -85,6 +91,7 @@ Result<ProposalRequest> Asking::request(const Turn& turn, std::vector<Candidate>
   request.implementations = turn.implementations;
   if (turn.temperature >= 0) request.temperature = turn.temperature;
   request.feedback = settings.feedback;
+  request.objective = settings.objective;
   request.machine = *bench_.machine();
   request.memory = settings.memory;
   if (row.writes_sources && settings.memory) {

@@ -25,13 +25,6 @@ constexpr ObjectiveRow kRows[] = {
      .weight = std::nullopt},
 };
 
-const ObjectiveRow& row_of(const Objective& objective) {
-  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
-                                 [&](const auto& each) { return each.name == objective.name; });
-  KP_ASSERT(row != std::end(kRows));
-  return *row;
-}
-
 // time^(1 - weight) * energy^weight, also of ratios. A factor without weight does not count, even
 // where it is unknown (0).
 double weighted(double time, double energy, double weight) {
@@ -53,7 +46,14 @@ std::optional<double> weight_from_text(const std::string& text) {
 
 std::span<const ObjectiveRow> objectives() { return kRows; }
 
-bool Objective::wants_energy() const { return row_of(*this).wants_energy; }
+const ObjectiveRow& objective_row(const Objective& objective) {
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
+                                 [&](const auto& each) { return each.name == objective.name; });
+  KP_ASSERT(row != std::end(kRows));
+  return *row;
+}
+
+bool Objective::wants_energy() const { return objective_row(*this).wants_energy; }
 
 bool equally_fast(const Correct::Versus& versus) {
   return versus.low >= 1 / (1 + kEqualSpeed) && versus.high <= 1 + kEqualSpeed;
@@ -72,7 +72,7 @@ std::optional<Objective> objective_from_text(std::string_view text) {
 }
 
 std::string objective_text(const Objective& objective) {
-  const ObjectiveRow& row = row_of(objective);
+  const ObjectiveRow& row = objective_row(objective);
   return std::string(row.name) + (row.weight ? "" : ":" + number(objective.weight, 6));
 }
 
@@ -90,7 +90,7 @@ std::string objective_help() {
 }
 
 bool beats(const Correct& candidate, const Objective& objective, double min_effect) {
-  const ObjectiveRow& row = row_of(objective);
+  const ObjectiveRow& row = objective_row(objective);
   const double needed = 1 + min_effect;
   const auto& time = candidate.versus;
   const bool faster = time && time->low > needed;
@@ -107,7 +107,7 @@ bool beats(const Correct& candidate, const Objective& objective, double min_effe
 
 bool worth_energy(const Correct& candidate, const Objective& objective) {
   if (!objective.wants_energy()) return false;
-  if (!row_of(objective).breaks_ties || !candidate.versus) return true;
+  if (!objective_row(objective).breaks_ties || !candidate.versus) return true;
   // A new best needs an energy figure for later comparisons.
   return equally_fast(*candidate.versus) || candidate.versus->low > 1;
 }

@@ -31,6 +31,7 @@ struct ObjectiveRow {
   bool breaks_ties = false;  // energy decides among equally fast candidates
 };
 std::span<const ObjectiveRow> objectives();
+const ObjectiveRow& objective_row(const Objective& objective);
 std::string objective_form(const ObjectiveRow& row);  // "energy", "weighted:W"
 // For help: "time: the time of a call; energy: ...".
 std::string objective_help();

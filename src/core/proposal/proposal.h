@@ -14,6 +14,7 @@
 #include "core/candidate/candidate.h"
 #include "core/candidate/dialect.h"
 #include "core/evaluation/evaluation.h"
+#include "core/evaluation/objective.h"
 #include "core/evidence/evidence.h"
 #include "core/finding/finding.h"
 #include "core/machine/machine.h"
@@ -97,6 +98,7 @@ struct ProposalRequest {
   FindingRef answers;                 // the finding to address this time
   std::string focus;                  // what to try this time, one sentence; "": the writer chooses
   Feedback feedback = Feedback::kDiagnosed;
+  Objective objective;               // the run's
   std::optional<Machine> machine;    // where candidates run; none: unknown
   std::optional<Evidence> evidence;  // about the parent, with kRaw
 };

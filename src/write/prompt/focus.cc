@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "core/evaluation/objective.h"
 
 namespace kernelpro {
 
@@ -121,6 +122,15 @@ std::string focus_text(const Finding& finding) {
   }
   return "Answer the finding " + finding.tool + ": " +
          cause.substr(0, end == std::string::npos ? end : end + 1);
+}
+
+std::string energy_focus_text(const ProposalRequest& request) {
+  const Correct* correct = request.parent->evaluation.correct();
+  if (!request.objective.wants_energy() || correct == nullptr || !correct->energy) return "";
+  const Energy& energy = *correct->energy;
+  return "Let the same work draw less, at the same speed or a better one: of " +
+         number(energy.busy_w, 3) + " W, " + number(energy.busy_w - energy.idle_w, 3) +
+         " W are what the kernel adds to an idle board.";
 }
 
 }  // namespace kernelpro

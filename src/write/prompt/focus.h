@@ -28,5 +28,7 @@ std::string brought_text(const ProposalRequest& request);
 
 // "Answer the finding ..."
 std::string focus_text(const Finding& finding);
+// "Let the same work draw less: ..."; "" where energy does not count, or the parent's is unknown.
+std::string energy_focus_text(const ProposalRequest& request);
 
 }  // namespace kernelpro

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "write/prompt/focus.h"
 #include "write/testing.h"
 
 namespace kernelpro {
@@ -67,6 +68,21 @@ TEST(Plan, WithoutAPlannerIdeasAnswerFindingsThatNoChildAnswered) {
   EXPECT_EQ(ideas[0].answers.text(), "one-thread-busy: threads");
   EXPECT_EQ(ideas[1].answers.text(), "");
   EXPECT_EQ(ideas_without_planner(request, 1).size(), 1u);
+  // Where energy counts, it is asked for once; a child that names no finding was that.
+  Correct correct;
+  correct.energy.emplace();
+  correct.energy->busy_w = 432;
+  parent.evaluation.outcome = correct;
+  request.parent = std::make_shared<const Known>(parent);
+  request.objective = kLeastEnergy;
+  const auto less = ideas_without_planner(request, 5);
+  ASSERT_EQ(less.size(), 3u);
+  EXPECT_EQ(less[0].text, energy_focus_text(request));
+  EXPECT_EQ(less[1].answers.text(), "one-thread-busy: threads");
+  child.candidate.origin.answers = {};
+  request.history = {request.parent, std::make_shared<const Known>(child)};
+  EXPECT_EQ(ideas_without_planner(request, 5)[0].answers.text(), "scalar-loads: vectorize");
+  request.objective = {};
   request.feedback = Feedback::kNone;
   EXPECT_EQ(ideas_without_planner(request, 5).size(), 1u);
 }

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "write/prompt/focus.h"
 #include "write/prompt/parts.h"
 #include "write/prompt/recall.h"
 #include "write/testing.h"
@@ -231,6 +232,31 @@ TEST_F(PromptTest, AnotherSourceIsShownWhereItIsTheBest) {
   EXPECT_FALSE(contains(filled("coder"), "## The best so far")) << filled("coder");
   request.memory = false;
   EXPECT_FALSE(contains(filled("coder"), "// the best of all"));
+}
+
+TEST_F(PromptTest, WhereEnergyCountsTheWriterHearsOfIt) {
+  EXPECT_FALSE(contains(filled("coder"), "What counts is")) << "the time alone goes without saying";
+  request.objective = *objective_from_text("time,energy");
+  const std::string unknown = filled("coder");
+  EXPECT_TRUE(
+      contains(unknown, "among equally fast candidates, the energy (equally fast: within 1"))
+      << unknown;
+  EXPECT_FALSE(contains(unknown, "mJ a call")) << "it was not measured";
+  EXPECT_EQ(energy_focus_text(request), "");
+  Known parent = *request.parent;
+  Energy& energy = std::get<Correct>(parent.evaluation.outcome).energy.emplace();
+  energy.millijoules = 61.34;
+  energy.busy_w = 431.6;
+  energy.idle_w = 118.2;
+  request.parent = shared(parent);
+  EXPECT_TRUE(contains(filled("coder"), "61.34 mJ a call: the board draws 432 W while calls run"))
+      << filled("coder");
+  EXPECT_EQ(energy_focus_text(request),
+            "Let the same work draw less, at the same speed or a better one: of 432 W, 313 W are "
+            "what the kernel adds to an idle board.");
+  EXPECT_TRUE(contains(filled("coder"), "Change as much as the idea needs"));
+  request.objective = *objective_from_text("weighted:0.3");
+  EXPECT_TRUE(contains(filled("exchange"), "energy^W, with W between 0 and 1 (W is 0.3)"));
 }
 
 TEST_F(PromptTest, AFolderTasksReferenceIsTold) {

@@ -9,6 +9,7 @@
 #include "core/candidate/knobs.h"
 #include "core/candidate/language.h"
 #include "core/evaluation/label.h"
+#include "core/evaluation/objective.h"
 #include "core/machine/machine.h"
 #include "write/prompt/focus.h"
 #include "write/prompt/outcome_text.h"
@@ -27,6 +28,10 @@ constexpr double kRewrite = 0.05;
 constexpr double kClose = 0.8;      // to the speed of light: one change, and no other design
 constexpr double kExplained = 0.5;  // of what is left to win, in logarithms
 constexpr double kDrift = 0.02;
+constexpr std::string_view kSavesEnergy =
+    "At the same speed less is drawn by fewer bytes beyond the compulsory ones, fewer instructions "
+    "and less shared memory for each byte or product, warps that sleep instead of polling, and no "
+    "more blocks or warps than the speed needs.";
 
 // Where the machine's speed has drifted, its own times are on another scale than the run's.
 std::string as_measured(const Known& parent) {
@@ -76,6 +81,27 @@ std::string parent_line(const ProposalRequest& request) {
             "settings are tried after it.";
   }
   return text;
+}
+
+// What counts, unless it is the time alone, and what the parent draws; "" for the time alone.
+std::string wanted_line(const ProposalRequest& request) {
+  const Objective& objective = request.objective;
+  if (!objective.wants_energy()) return "";
+  std::string text = "What counts is " + std::string(objective_row(objective).help);
+  if (objective.weight > 0 && objective.weight < 1) {
+    text += " (W is " + number(objective.weight, 3) + ")";
+  } else if (objective.weight <= 0) {
+    text += " (equally fast: within " + number(100 * kEqualSpeed, 2) + " %)";
+  }
+  const Correct* correct = request.parent->evaluation.correct();
+  if (correct != nullptr && correct->energy) {
+    const Energy& energy = *correct->energy;
+    text += ". Candidate " + std::to_string(request.parent->id) + " takes " +
+            number(energy.millijoules, 4) + " mJ a call: the board draws " +
+            number(energy.busy_w, 3) + " W while calls run back to back, and " +
+            number(energy.idle_w, 3) + " W when idle";
+  }
+  return text + ". " + std::string(kSavesEnergy);
 }
 
 // Of what may still be answered.
@@ -141,7 +167,7 @@ std::string best_line(const ProposalRequest& request) {
 std::string standing_text(const ProposalRequest& request) {
   std::string text = parent_line(request);
   for (const std::string& line :
-       {left_to_win(request), left_to_spend(request), best_line(request)}) {
+       {wanted_line(request), left_to_win(request), left_to_spend(request), best_line(request)}) {
     if (!line.empty()) text += "\n" + line;
   }
   return text;
@@ -167,8 +193,10 @@ std::string best_text(const ProposalRequest& request) {
 }
 
 std::string scope_text(const ProposalRequest& request) {
-  // Without findings there is no one change to keep to.
-  if (request.feedback != Feedback::kDiagnosed) return "Change as much as the idea needs.";
+  // Without a finding to answer there is no one change to keep to.
+  const bool energy = request.objective.wants_energy() && request.answers.empty();
+  if (request.feedback != Feedback::kDiagnosed || energy)
+    return "Change as much as the idea needs.";
   const double fraction = request.parent->diagnosis.fraction_of_ceiling;
   const bool known = fraction > 0;
   if (known && fraction < kRewrite) {
