@@ -85,23 +85,29 @@ def draw(options):
     return out
 
 
+RUNNING = set()  # processes of call()
+
+
 def call(options, *arguments, seconds=300, gpu=None, accepted=(0, 1, 7)):
     """(standard output, what went wrong or ""). `gpu`: the only one that it sees. `accepted`: exit statuses that are
     no failure; 1 is a kernel that is not correct, 7 a run whose replies are still to come."""
     seen = os.environ | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu is not None else {})
     with subprocess.Popen([options.kernelpro, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=seen, start_new_session=True) as running:
+        RUNNING.add(running.pid)
         try:
             out, said = running.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, signal.SIGKILL)  # its workers too, which would go on using the GPU
             return "", f"no answer in {seconds} s"
-    return out, "" if running.returncode in accepted else (said or out)[-600:]
+        finally:
+            RUNNING.discard(running.pid)
+    return out, "" if running.returncode in accepted else (said or out or f"it ended with status {running.returncode}")[-600:]
 
 
 def side_by_side(options, work, items, each):
     """work(item, options that name a GPU) for all items, `each` at a time on each GPU; None for those
-    that did not begin in time."""
+    that did not begin in time. SIGTERM interrupts those that run, as it would interrupt one of them."""
     free = queue.Queue()
     for _ in range(each):
         for gpu in range(options.gpus):
@@ -115,6 +121,12 @@ def side_by_side(options, work, items, each):
             return work(item, gpu)
         finally:
             free.put(gpu)
+
+    def end(*_):
+        options.until = 0
+        for pid in list(RUNNING):
+            os.kill(pid, signal.SIGTERM)
+    signal.signal(signal.SIGTERM, end)
     with concurrent.futures.ThreadPoolExecutor(each * options.gpus) as pool:
         return list(pool.map(one, items))
 

@@ -118,11 +118,13 @@ def one(item, gpu):
                            "--precision", precision, "--turns", os.path.join(options.turns, gpu[-1] if gpu else "0")],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
                           env=os.environ | ({"CUDA_VISIBLE_DEVICES": gpu[-1]} if gpu else {})) as running:
+        options.running.add(running.pid)
         try:
             out, said = running.communicate(timeout=options.limit)
         except subprocess.TimeoutExpired:
             why = f"no answer in {options.limit} s"
         finally:
+            options.running.discard(running.pid)
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)  # its compilers too
         if why:
@@ -156,7 +158,8 @@ def main():
         parser.error("kinds are " + ", ".join(KINDS["fp32"]))
     if os.path.isfile(options.folder):
         return measure_kinds(options)
-    from ablation import side_by_side
+    from ablation import RUNNING, side_by_side
+    options.running = RUNNING
     options.until = time.monotonic() + options.seconds
     names = options.only.split(",") if options.only else sorted(os.listdir(options.folder))
     items = [(options, os.path.join(options.folder, name), precision)

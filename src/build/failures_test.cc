@@ -163,8 +163,26 @@ TEST_F(FailuresTest, WhatNvrtcDoesNotEndIsGivenToNvcc) {
   const std::string log =
       log_of(**compiler,
              "__global__ void k(const float* x, float* y) {\n#pragma unroll\n"
-             "  for (int i = 0; i < 4096; ++i) y[i] = powf(x[i], y[i + 1]);\n}\n");
+             "  for (int i = 0; i < 4096; ++i) y[i] = powf(x[i], y[i + 1]);\n}\n"
+             "KP_LAUNCH(k, kp::dim(1), kp::dim(32), 0, arg::x, arg::y)\n");
   EXPECT_TRUE(contains(log, "nvcc ran longer than 1.5 s")) << log;
+}
+
+// A source can have NVRTC say what it says without memory: nvcc answers then, whose #error is
+// GCC's.
+TEST_F(FailuresTest, WhereNvrtcFindsNoMemoryNvccCompiles) {
+  auto compiler = make_cuda_compiler(settings_);
+  if (!compiler) GTEST_SKIP() << compiler.error().message;
+  if (!contains((*compiler)->describe(), "nvcc")) GTEST_SKIP() << "there is no nvcc";
+  is_cpu_ = false;
+  const std::string kernel =
+      "__global__ void k(const float* x, float* y) { y[0] = x[0]; }\n"
+      "KP_LAUNCH(k, kp::dim(1), kp::dim(32), 0, arg::x, arg::y)\n";
+  const std::string log =
+      log_of(**compiler, "#error Catastrophic error: unable to obtain mapped memory\n" + kernel);
+  EXPECT_TRUE(contains(log, "error: #error Catastrophic error")) << log;
+  const std::string other = log_of(**compiler, "#error no memory\n" + kernel);
+  EXPECT_TRUE(contains(other, "#error directive: no memory")) << "NVRTC's own words: " << other;
 }
 
 TEST_F(FailuresTest, BombsEndAndAreNamed) {

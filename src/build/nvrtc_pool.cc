@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/files.h"
-#include "base/json.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
 #include "core/plan/worker_role.h"
@@ -22,6 +21,8 @@ constexpr double kStartTimeout = 30;
 constexpr std::int64_t kMaxMemory = 8LL << 30;
 constexpr std::int64_t kMaxFile = 1LL << 30;  // CuTe's headers, precompiled: 280 MB
 constexpr std::int64_t kMaxCubin = 256LL << 20;
+// Of its precompiled header: the machine's fault, or the process's, and not the source's.
+constexpr const char* kNoMemory = "Catastrophic error: unable to obtain mapped memory";
 
 // Non-system folders that hold NVRTC, its headers and our worker.
 std::vector<std::string> toolkit_roots(const std::string& worker) {
@@ -147,13 +148,26 @@ Result<tl::expected<NvrtcBuild, NvrtcLost>> NvrtcPool::compile(const std::string
     Slot* slot;
     ~Return() { pool->give_back(slot); }
   } const back{this, slot};
-  if (!slot->child.running()) KP_TRY(start(slot));
   Json message = {
       {"do", "compile"}, {"arch", arch_}, {"source", source}, {"header", header}, {"file", file}};
   if (!library.empty()) {
     message["library"] = library;
     message["include_dirs"] = include_dirs_;
   }
+  for (const bool again : {false, true}) {
+    if (!slot->child.running()) KP_TRY(start(slot));
+    KP_ASSIGN(auto built, answer_of(slot, message, timeout_s));
+    if (!built || built->compiled || !contains(built->log, kNoMemory)) return built;
+    slot->child.finish();
+    slot->child = Child();
+    if (again) break;
+  }
+  return tl::unexpected<NvrtcLost>(
+      {"the compiler found no memory for its precompiled header", false, true});
+}
+
+Result<tl::expected<NvrtcBuild, NvrtcLost>> NvrtcPool::answer_of(Slot* slot, const Json& message,
+                                                                 double timeout_s) {
   const std::optional<Frame> frame = slot->ask(message, timeout_s);
   const std::optional<Json> answer = frame ? parse_json(frame->bytes) : std::nullopt;
   if (!answer || !answer->is_object()) {

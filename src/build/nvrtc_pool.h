@@ -11,6 +11,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/json.h"
 #include "base/process/subprocess.h"
 #include "build/cache.h"
 
@@ -22,8 +23,8 @@ struct NvrtcBuild {
   std::string cubin;  // bytes
 };
 
-// The process died on a source: a crash, a time or memory limit, or an external signal. A retry
-// might succeed.
+// The process died on a source, or twice found no memory for its precompiled header: a crash, a
+// time or memory limit, or an external signal. A retry might succeed.
 struct NvrtcLost {
   std::string how;
   bool from_outside = false;
@@ -54,6 +55,9 @@ class NvrtcPool {
   Result<void> start(Slot* slot);
   Slot* take();
   void give_back(Slot* slot);
+  // Of its running process.
+  Result<tl::expected<NvrtcBuild, NvrtcLost>> answer_of(Slot* slot, const Json& message,
+                                                        double timeout_s);
 
   const BuildCache& cache_;
   std::string arch_;
