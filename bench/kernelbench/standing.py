@@ -7,13 +7,14 @@
 
 The best is the fastest of those with the fewest labels that rank lower, over all arms of a task, or over those
 arms alone whose best was confirmed in fresh processes, if there are any. `written` counts sources, not
-settings that the tuner tried; fast_1 and fast_2 tasks that are faster, and twice as fast, as the start.
+settings that the tuner tried; fast_1 and fast_2 tasks that are faster, and twice as fast, as eager PyTorch.
 PyTorch's own times are those of bench/kernelbench/baselines.py.
 """
 import argparse
 import contextlib
 import glob
 import json
+import math
 import os
 import sqlite3
 import statistics
@@ -25,7 +26,7 @@ from table import micro, times
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ablation"))
 from ablation import call, share, ROOT  # noqa: E402
 from gains import geometric  # noqa: E402
-from generations import best, measured, rank, runs  # noqa: E402
+from generations import LOWERED, best, measured, rank, rows_of, runs  # noqa: E402
 
 # Of PyTorch at the task's precision, then with TF32, which the kernels do not have.
 BASELINES = {"eager": ("fp32", "eager"), "CUDA graph": ("fp32", "graph"), "torch.compile": ("fp32", "compile"),
@@ -41,8 +42,9 @@ class Task:
     """What all runs of a task have reached and cost. Arms share what came before they parted."""
 
     def __init__(self, options, folder, paths):
-        self.start_us, self.generations, self.best, self.confirmed = 0, 0, None, False
+        self.start_us, self.host_form, self.generations, self.best, self.confirmed = 0, False, 0, None, False
         self.evaluated, self.written, self.exchanged, self.seconds = set(), {}, set(), 0.0
+        self.by_generation = {}  # the least time of those that keep the whole contract
         for run in paths:
             out, _ = call(options, "show", run, "--json")
             shown = json.loads(out)
@@ -52,6 +54,10 @@ class Task:
             self.seconds += shown["run_seconds"]
             self.exchanged |= exchanged(run)
             self.consider(shown)
+            for row in rows_of(run, shown):
+                if row["outcome"] == "correct" and not set(row["labels"]) & LOWERED:
+                    least = self.by_generation.get(row["generation"], math.inf)
+                    self.by_generation[row["generation"]] = min(least, row["time_us"])
         self.failed = sum(outcome != "correct" for outcome in self.written.values())
         self.baselines = {each: self.baseline(folder, *kind) for each, kind in BASELINES.items()}
 
@@ -71,7 +77,7 @@ class Task:
             return
         self.evaluated.add(each["hash"])
         if each["proposer"] == "start":
-            self.start_us = each.get("time_us") or 0
+            self.start_us, self.host_form = each.get("time_us") or 0, "host-form" in labels(each)
         elif each["proposer"] != "tuner":
             self.written[each["hash"]] = each["outcome"]
 
@@ -84,6 +90,12 @@ class Task:
         return next((each.get("median_us", 0) for each in read(os.path.join(folder, f"baselines.{precision}.json"))
                      if each["name"] == kind), 0)
 
+    def path(self):
+        """The least time up to each generation, from the first that has one."""
+        first = min(self.by_generation, default=1)
+        return [min(us for when, us in self.by_generation.items() if when <= generation)
+                for generation in range(first, max(self.by_generation, default=0) + 1)]
+
     def over(self, kind):
         return self.baselines[kind] / self.best["time_us"] if self.baselines[kind] else None
 
@@ -95,7 +107,7 @@ class Task:
             found = [micro(self.best["time_us"]),
                      f"{gain['ratio']:.{digits}f}x [{gain['low']:.{digits}f}, {gain['high']:.{digits}f}]",
                      *(times(self.over(kind)) for kind in kinds), f"{100 * self.share():.0f} %"]
-        return [micro(self.start_us), *found, "yes" if self.confirmed else "no", str(self.generations),
+        return [micro(self.start_us) + ("*" if self.host_form else ""), *found, "yes" if self.confirmed else "no", str(self.generations),
                 str(len(self.written)), str(self.failed), ", ".join(labels(self.best)) if self.best else ""]
 
 
@@ -112,9 +124,10 @@ def mean(values):
 
 
 def means(words, tasks, kinds):
-    """The cells of a row, of tasks with a kernel."""
-    gains, shares = [task.best["speedup"]["ratio"] for task in tasks], [task.share() for task in tasks]
-    return [words, str(len(tasks)), mean(gains), *(mean([task.over(kind) for task in tasks]) for kind in kinds),
+    """The cells of a row, of tasks with a kernel. What a start in host form takes is no measure of the module."""
+    paired = [0 if task.host_form else task.best["speedup"]["ratio"] for task in tasks]
+    gains, shares = [task.over("eager") or task.best["speedup"]["ratio"] for task in tasks], [task.share() for task in tasks]
+    return [words, str(len(tasks)), mean(paired), *(mean([task.over(kind) for task in tasks]) for kind in kinds),
             f"{100 * geometric([each for each in shares if each]):.0f} %",
             mean([gain / each if each else 0 for gain, each in zip(gains, shares)]),
             *(f"{sum(gain > least for gain in gains) / len(tasks):.2f}" for least in (1, 2))]
@@ -148,6 +161,15 @@ def main():
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for name, task in tasks.items():
         print("| " + " | ".join([title(options, name), *task.cells(kinds)]) + " |")
+
+    paths = {name: task.path() for name, task in tasks.items() if len(task.path()) > 1}
+    if paths:
+        print("\n| task | best after each generation | last over first |\n|---|---|---|")
+        for name, path in paths.items():
+            print(f"| {title(options, name)} | {', '.join(micro(us) for us in path)} | {times(path[0] / path[-1])} |")
+        print(f"\nIn the geometric mean of these {len(paths)}: {geometric([path[0] / path[-1] for path in paths.values()]):.2f}x.")
+    if any(task.host_form for task in tasks.values()):
+        print("\n`*`: in host form, timed from outside the process.")
 
     head = ["geometric means", "tasks", "over the start", *kinds, "of the speed of light", "what the ceiling allows",
             "fast_1", "fast_2"]
