@@ -256,21 +256,8 @@ def right_evidence(run, candidate):
 def diagnose_again(options, run, candidate):
     """Stores what today's tools say of the evidence that was kept; what went wrong, or None."""
     right_evidence(run, candidate)
-    out, wrong = call(options, "diagnose", f"{run}:{candidate}", "--json")
-    if wrong or "{" not in out:
-        return wrong or "no diagnosis"
-    diagnosis = json.loads(out[out.index("{"):])["diagnosis"]
-    store = sqlite3.connect(os.path.join(run, "store.db"))
-    store.execute("update diagnosis set json = ? where candidate = ?", (json.dumps(diagnosis), candidate))
-    # What the search reads of it: promise_of (src/run/store/brief.cc).
-    advised = [each for each in diagnosis["findings"] if each["prescriptions"]]
-    store.execute("update outcomes set likely = ?, upper = ?, stop = ?, floor_us = ?, fraction = ? where candidate = ?",
-                  [*(max([0.0] + [each[gain] for each in advised]) for gain in ("likely_speedup", "upper_speedup")),
-                   any(each["stop"] for each in diagnosis["findings"]), diagnosis["floor_us"],
-                   diagnosis["fraction_of_ceiling"], candidate])
-    store.commit()
-    store.close()
-    return None
+    _, wrong = call(options, "diagnose", f"{run}:{candidate}", "--keep", "--no-record")
+    return wrong or None
 
 
 def again(options):

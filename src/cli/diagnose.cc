@@ -51,6 +51,7 @@ constexpr OptionSpec kDiagnoseOptions[] = {
     {"--json", "", "", "Print subject, evidence and diagnosis as JSON."},
     {"--html", "FILE", "", "Write a page for a browser as well."},
     {"--evidence", "FILE", "", "Save the collected evidence, to diagnose it again on any machine."},
+    {"--keep", "", "", "Of RUN:N: store the diagnosis in the run, for what follows in it."},
     {"--record", "FILE", "", "Record of how past findings turned out; by default this user's."},
     {"--no-record", "", "", "Rank findings without the record."},
 };
@@ -141,12 +142,24 @@ void print_for_people(const Gathered& gathered, const Diagnosis& diagnosis, bool
   std::fputs(text.c_str(), stdout);
 }
 
+// For the search, and for requests, when the run goes on.
+void keep_in_run(const std::string& what, const Diagnosis& diagnosis) {
+  const auto named = candidate_named(what);
+  if (!named || named->second == 0) {
+    throw Fatal({ErrorKind::kBadInput, "--keep needs one candidate of a run",
+                 "name it as RUN:N; `kernelpro show RUN` lists them"});
+  }
+  const auto store = require(Store::open(named->first, Store::Mode::kWrite));
+  require(store->revise({{named->second, diagnosis, std::nullopt}}));
+}
+
 int run_diagnose(const Options& options) {
   const Gathered gathered = gather(options);
   if (options.has("--evidence")) {
     require(write_file(options.text("--evidence"), evidence_to_json(gathered.evidence) + "\n"));
   }
   const Diagnosis diagnosis = diagnose(gathered.evidence, read_record_of(options));
+  if (options.flag("--keep")) keep_in_run(options.text("WHAT"), diagnosis);
   if (options.has("--html")) {
     const DiagnosedSubject subject{gathered.subject, basis_of(gathered), gathered.notes};
     require(

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kernelpro diagnose` and `kernelpro tools` through the real binary, on files and without a GPU.
+#include "diagnose/diagnose.h"
+
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -10,6 +12,7 @@
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "cli/parse.h"
+#include "run/store/store.h"
 #include "run/store/tool_record.h"
 
 namespace kernelpro {
@@ -202,6 +205,28 @@ TEST_F(DiagnoseTest, SavedEvidenceGivesTheSameDiagnosis) {
   EXPECT_EQ(third.output.rfind("## Diagnosis", 0), 0u) << third.output;
 }
 
+TEST_F(DiagnoseTest, KeepsItInTheRun) {
+  const std::string run = join(dir.path(), "run");
+  const std::string recorded =
+      std::string(KERNELPRO_SOURCE_DIR) + "/results/exchange/softmax.jsonl";
+  ASSERT_TRUE(kernelpro({"pack", recorded, run}).ok());
+  {
+    const auto store = Store::open(run, Store::Mode::kWrite);
+    ASSERT_TRUE(store) << store.error().text();
+    ASSERT_TRUE((*store)->revise({{2, Diagnosis{}, std::nullopt}}));
+  }
+  EXPECT_EQ(kernelpro({"diagnose", run, "--keep"}).code, 2) << "which of its candidates?";
+  const Exit exit = kernelpro({"diagnose", run + ":2", "--keep", "--no-record", "--for-model"});
+  ASSERT_TRUE(exit.ok()) << exit.output;
+  const auto store = Store::open(run, Store::Mode::kRead);
+  ASSERT_TRUE(store) << store.error().text();
+  const auto kept = (*store)->candidate(2, true);
+  ASSERT_TRUE(kept) << kept.error().text();
+  EXPECT_GT(kept->known.diagnosis.floor_us, 0);
+  EXPECT_EQ(diagnosis_to_text(kept->known.diagnosis), exit.output);
+  EXPECT_FALSE(kept->evidence.items().empty()) << "what was observed stays";
+}
+
 TEST_F(DiagnoseTest, AllShowsToolsNumbersAndWhatIsMissing) {
   const Exit exit = kernelpro({"diagnose", csv, "--all"});
   ASSERT_TRUE(exit.ok()) << exit.output;
@@ -227,6 +252,7 @@ TEST_F(DiagnoseTest, BadInput) {
       {"diagnose", csv, "--calls", "0"},
       {"diagnose", csv, "--", "true"},
       {"diagnose", csv, "--record", join(dir.path(), "absent.json")},
+      {"diagnose", csv, "--keep"},
   };
   for (const auto& arguments : faults) {
     const Exit exit = kernelpro(arguments);
