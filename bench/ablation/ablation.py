@@ -36,6 +36,7 @@ arm; of the last two, `mended` and `placed`, with the requests. `recall` puts bo
 
 import argparse
 import concurrent.futures
+import contextlib
 import glob
 import hashlib
 import json
@@ -50,6 +51,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 
 from gains import promised, table
@@ -85,7 +87,16 @@ def draw(options):
     return out
 
 
-RUNNING = set()  # processes of call()
+RUNNING = set()  # leaders of process groups that side_by_side() ends
+ENDED = threading.Event()
+
+
+def end_running(*_):
+    """On SIGTERM: no more begins, and what runs is interrupted."""
+    ENDED.set()
+    for pid in list(RUNNING):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGTERM)
 
 
 def call(options, *arguments, seconds=300, gpu=None, accepted=(0, 1, 7)):
@@ -95,6 +106,8 @@ def call(options, *arguments, seconds=300, gpu=None, accepted=(0, 1, 7)):
     with subprocess.Popen([options.kernelpro, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=seen, start_new_session=True) as running:
         RUNNING.add(running.pid)
+        if ENDED.is_set():
+            end_running()
         try:
             out, said = running.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -114,21 +127,19 @@ def side_by_side(options, work, items, each):
             free.put(["--gpu", str(gpu)] if options.gpus > 1 else [])
 
     def one(item):
-        if time.monotonic() > options.until:
+        if ENDED.is_set() or time.monotonic() > options.until:
             return None
         gpu = free.get()
         try:
             return work(item, gpu)
         finally:
             free.put(gpu)
-
-    def end(*_):
-        options.until = 0
-        for pid in list(RUNNING):
-            os.kill(pid, signal.SIGTERM)
-    signal.signal(signal.SIGTERM, end)
-    with concurrent.futures.ThreadPoolExecutor(each * options.gpus) as pool:
-        return list(pool.map(one, items))
+    before = signal.signal(signal.SIGTERM, end_running)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(each * options.gpus) as pool:
+            return list(pool.map(one, items))
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def start_run(options, task, run, *more):

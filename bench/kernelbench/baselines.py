@@ -7,8 +7,8 @@
 Needs a GPU that nothing else uses. Writes DIR/NAME/baselines.fp32.json and .tf32.json of each
 DIR/NAME/task.py, which `generations.py keep` keeps and `standing.py` prints. What was measured is not
 measured again, what failed is. Each precision of a task has a process, which measures its kinds in turn.
-Of the processes that share a GPU one is alone on it while it times; they compile, warm up and end side by
-side, so what max-autotune chose it chose by times taken beside others.
+Of the processes that share a GPU one is alone on it while it times; they compile and warm up side by side,
+so what max-autotune chose it chose by times taken beside others.
 """
 import argparse
 import contextlib
@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -43,7 +44,7 @@ def interval(times):
 
 
 class Turns:
-    """Whose turn it is on a GPU, by two locks on files. Who waits to be alone is passed by nobody."""
+    """Whose turn it is on a GPU, by two locks on files. Nobody overtakes a process that waits to be alone."""
 
     def __init__(self, path):
         self.gate, self.gpu = (open(path + each, "w", encoding="utf-8") for each in (".gate", ".gpu"))  # until it ends
@@ -65,18 +66,36 @@ class Turns:
         return self.held(fcntl.LOCK_EX)
 
 
-def measure(baseline, command, turns):
+@contextlib.contextmanager
+def limited(entry, seconds):
+    """Ends this process and its compilers after so long, with an entry that says so. Waiting is not counted."""
+    def end():
+        print("baseline " + json.dumps(entry | {"error": f"no answer in {seconds} s"}), flush=True)
+        os.killpg(0, signal.SIGKILL)
+    timer = threading.Timer(seconds, end)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def measure(baseline, command, turns, limit):
     """An entry of the file. What the GPU held for this kind is free afterwards."""
     from kernelpro_torch.channel import Refusal
 
     entry, begun = {"name": command["kind"], "precision": command["precision"], "error": ""}, time.monotonic()
+    ready = baseline.ready(command)
     try:
-        with contextlib.ExitStack() as stack:
-            with turns.beside():
-                calls = stack.enter_context(baseline.ready(command))
-            with turns.alone():
+        with turns.beside(), limited(entry, limit):
+            calls = ready.__enter__()
+        try:
+            with turns.alone(), limited(entry, limit):
                 times = baseline.measure(calls, 1.0)
-            del calls
+        finally:
+            with turns.beside():
+                del calls
+                ready.__exit__(None, None, None)
     except Refusal as refusal:
         return entry | {"error": str(refusal)[:200], "seconds": time.monotonic() - begun}
     low, median, high = interval(times)
@@ -93,7 +112,7 @@ def measure_kinds(options):
     with open(options.folder, encoding="utf-8") as file:
         command = {"source": file.read(), "path": options.folder, "dims": {}, "precision": options.precision}
     for kind in options.kinds.split(","):
-        print("baseline " + json.dumps(measure(baseline, command | {"kind": kind}, turns)), flush=True)
+        print("baseline " + json.dumps(measure(baseline, command | {"kind": kind}, turns, options.limit)), flush=True)
 
 
 def read(path):
@@ -113,26 +132,19 @@ def one(item, gpu):
     kinds = [kind for kind in KINDS[precision] if kind in wanted]
     if not kinds:
         return True
-    begun, why = time.monotonic(), ""
+    begun = time.monotonic()
     with subprocess.Popen([sys.executable, __file__, os.path.join(folder, "task.py"), "--kinds", ",".join(kinds),
-                           "--precision", precision, "--turns", os.path.join(options.turns, gpu[-1] if gpu else "0")],
+                           "--precision", precision, "--turns", os.path.join(options.turns, gpu[-1] if gpu else "0"),
+                           "--limit", str(options.limit)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
                           env=os.environ | ({"CUDA_VISIBLE_DEVICES": gpu[-1]} if gpu else {})) as running:
         options.running.add(running.pid)
-        try:
-            out, said = running.communicate(timeout=options.limit)
-        except subprocess.TimeoutExpired:
-            why = f"no answer in {options.limit} s"
-        finally:
-            options.running.discard(running.pid)
-            if running.poll() is None:
-                os.killpg(running.pid, signal.SIGKILL)  # its compilers too
-        if why:
-            out, said = running.communicate()
+        out, said = running.communicate()
+        options.running.discard(running.pid)
     new = [json.loads(line[len("baseline "):]) for line in out.splitlines() if line.startswith("baseline ")]
-    if len(new) < len(kinds):
+    if len(new) < len(kinds) and not (new and new[-1]["error"]):
         new.append({"name": kinds[len(new)], "precision": precision,
-                    "error": why or said[-300:] or f"the process ended with status {running.returncode}"})
+                    "error": said[-300:] or f"the process ended with status {running.returncode}"})
     with open(path + ".new", "w", encoding="utf-8") as file:
         json.dump({"baselines": have + new}, file, indent=1)
     os.replace(path + ".new", path)
@@ -151,7 +163,7 @@ def main():
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--each", type=int, default=1, help="processes at a time on each GPU, of which one times")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing later; call it again")
-    parser.add_argument("--limit", type=int, default=240, help="seconds of a process")
+    parser.add_argument("--limit", type=int, default=240, help="seconds of a kind, besides waiting")
     parser.add_argument("--turns", help="locks of the processes on a GPU; for the processes that this one begins")
     options = parser.parse_args()
     if not set(options.kinds.split(",")) <= set(KINDS["fp32"]):
@@ -165,6 +177,8 @@ def main():
     items = [(options, os.path.join(options.folder, name), precision)
              for precision in ([options.precision] if options.precision else KINDS)
              for name in names if os.path.exists(os.path.join(options.folder, name, "task.py"))]
+    if not items:
+        parser.error("no such task in " + options.folder + ": --only")
     with tempfile.TemporaryDirectory() as options.turns:
         return 0 if all(side_by_side(options, one, items, options.each)) else 1
 

@@ -14,7 +14,6 @@ import argparse
 import contextlib
 import glob
 import json
-import math
 import os
 import sqlite3
 import statistics
@@ -35,7 +34,7 @@ BASELINES = {"eager": ("fp32", "eager"), "CUDA graph": ("fp32", "graph"), "torch
 
 
 def labels(each):
-    return each["evaluation"]["outcome"].get("labels") or []
+    return each.get("labels", each["evaluation"]["outcome"].get("labels")) or []
 
 
 class Task:
@@ -44,7 +43,7 @@ class Task:
     def __init__(self, options, folder, paths):
         self.start_us, self.host_form, self.generations, self.best, self.confirmed = 0, False, 0, None, False
         self.evaluated, self.written, self.exchanged, self.seconds = set(), {}, set(), 0.0
-        self.by_generation = {}  # the least time of those that keep the whole contract
+        self.by_generation = {}  # the largest gain over the start of those that keep the whole contract
         for run in paths:
             out, _ = call(options, "show", run, "--json")
             shown = json.loads(out)
@@ -55,9 +54,9 @@ class Task:
             self.exchanged |= exchanged(run)
             self.consider(shown)
             for row in rows_of(run, shown):
-                if row["outcome"] == "correct" and not set(row["labels"]) & LOWERED:
-                    least = self.by_generation.get(row["generation"], math.inf)
-                    self.by_generation[row["generation"]] = min(least, row["time_us"])
+                if row["outcome"] == "correct" and row["over_start"] and not set(row["labels"]) & LOWERED:
+                    most = self.by_generation.get(row["generation"], 0)
+                    self.by_generation[row["generation"]] = max(most, row["over_start"])
         self.failed = sum(outcome != "correct" for outcome in self.written.values())
         self.baselines = {each: self.baseline(folder, *kind) for each, kind in BASELINES.items()}
 
@@ -66,8 +65,8 @@ class Task:
         sure = shown["best"] if shown["confirmed"] else {"id": 0}
         for each in shown["candidates"]:
             if each["id"] == sure["id"] and each["proposer"] != "start":
-                found = each | {"time_us": sure["time_us"], "fraction": sure["fraction_of_ceiling"], "speedup": {
-                    "ratio": sure["speedup"], "low": sure["speedup_low"], "high": sure["speedup_high"]}}
+                found = each | {"time_us": sure["time_us"], "fraction": sure["fraction_of_ceiling"], "labels": sure["labels"],
+                                "speedup": {"ratio": sure["speedup"], "low": sure["speedup_low"], "high": sure["speedup_high"]}}
         # What is confirmed before what is not: other arms may share what a confirmation has refused.
         if found and (not self.best or (not shown["confirmed"], rank(found)) < (not self.confirmed, rank(self.best))):
             self.best, self.confirmed = found, shown["confirmed"]
@@ -91,10 +90,9 @@ class Task:
                      if each["name"] == kind), 0)
 
     def path(self):
-        """The least time up to each generation, from the first that has one."""
-        first = min(self.by_generation, default=1)
-        return [min(us for when, us in self.by_generation.items() if when <= generation)
-                for generation in range(first, max(self.by_generation, default=0) + 1)]
+        """The largest gain over the start up to each generation; 0 up to the first that has one."""
+        return [max((gain for when, gain in self.by_generation.items() if when <= generation), default=0)
+                for generation in range(1, max(self.by_generation, default=0) + 1)]
 
     def over(self, kind):
         return self.baselines[kind] / self.best["time_us"] if self.baselines[kind] else None
@@ -162,12 +160,16 @@ def main():
     for name, task in tasks.items():
         print("| " + " | ".join([title(options, name), *task.cells(kinds)]) + " |")
 
-    paths = {name: task.path() for name, task in tasks.items() if len(task.path()) > 1}
+    paths = {name: path for name, path in ((name, task.path()) for name, task in tasks.items())
+             if sum(gain > 0 for gain in path) > 1}
     if paths:
-        print("\n| task | best after each generation | last over first |\n|---|---|---|")
+        last = {name: path[-1] / next(gain for gain in path if gain) for name, path in paths.items()}
+        print("\n| task | best over the start after each generation | last over first |\n|---|---|---|")
         for name, path in paths.items():
-            print(f"| {title(options, name)} | {', '.join(micro(us) for us in path)} | {times(path[0] / path[-1])} |")
-        print(f"\nIn the geometric mean of these {len(paths)}: {geometric([path[0] / path[-1] for path in paths.values()]):.2f}x.")
+            shown = ", ".join(f"{gain:.{2 if gain < 10 else 1}f}x" if gain else "-" for gain in path)
+            print(f"| {title(options, name)} | {shown} | {last[name]:.2f}x |")
+        print(f"\nOf these {len(paths)}, {sum(gain > 1.02 for gain in last.values())} gained more than 2 %; "
+              f"in the geometric mean all gained {geometric(list(last.values())):.2f}x.")
     if any(task.host_form for task in tasks.values()):
         print("\n`*`: in host form, timed from outside the process.")
 

@@ -4,11 +4,14 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/process/worker_path.h"
 #include "base/text.h"
 #include "build/compiler.h"
 
@@ -168,21 +171,39 @@ TEST_F(FailuresTest, WhatNvrtcDoesNotEndIsGivenToNvcc) {
   EXPECT_TRUE(contains(log, "nvcc ran longer than 1.5 s")) << log;
 }
 
-// A source can have NVRTC say what it says without memory: nvcc answers then, whose #error is
-// GCC's.
-TEST_F(FailuresTest, WhereNvrtcFindsNoMemoryNvccCompiles) {
-  auto compiler = make_cuda_compiler(settings_);
-  if (!compiler) GTEST_SKIP() << compiler.error().message;
-  if (!contains((*compiler)->describe(), "nvcc")) GTEST_SKIP() << "there is no nvcc";
+// A source can have NVRTC say what it says without memory. It is asked in a second process, then
+// nvcc is, whose #error is GCC's. The worker counts its starts in the folder where it compiles.
+TEST_F(FailuresTest, WhereNvrtcFindsNoMemoryItIsAskedAgainThenNvcc) {
+  const auto worker = worker_path();
+  ASSERT_TRUE(worker);
+  const std::string counting = join(outside_.path(), "counting"), real = counting + "-worker";
+  std::filesystem::copy_file(*worker, real);  // a compiler sees its worker's folder alone
+  ASSERT_TRUE(write_file(counting, "#!/bin/sh\necho start >> starts\nexec " + real + " \"$@\"\n"));
+  ASSERT_EQ(::chmod(counting.c_str(), 0755), 0);
+  ::setenv("KERNELPRO_WORKER", counting.c_str(), 1);
+  const auto compiler = make_cuda_compiler(settings_);
   is_cpu_ = false;
   const std::string kernel =
       "__global__ void k(const float* x, float* y) { y[0] = x[0]; }\n"
       "KP_LAUNCH(k, kp::dim(1), kp::dim(32), 0, arg::x, arg::y)\n";
-  const std::string log =
-      log_of(**compiler, "#error Catastrophic error: unable to obtain mapped memory\n" + kernel);
-  EXPECT_TRUE(contains(log, "error: #error Catastrophic error")) << log;
-  const std::string other = log_of(**compiler, "#error no memory\n" + kernel);
+  std::string other, log;
+  int starts = 0;
+  if (compiler) {
+    other = log_of(**compiler, "#error no memory\n" + kernel);
+    log =
+        log_of(**compiler, "#error Catastrophic error: unable to obtain mapped memory\n" + kernel);
+    for (const auto& each : std::filesystem::recursive_directory_iterator(dir_.path())) {
+      if (each.path().filename() != "starts") continue;
+      starts += static_cast<int>(lines(read_file(each.path()).value_or("")).size());
+    }
+  }
+  ::setenv("KERNELPRO_WORKER", worker->c_str(), 1);
+  if (!compiler) GTEST_SKIP() << compiler.error().message;
+  const std::string about = (*compiler)->describe();
+  if (contains(about, "no nvcc") || contains(about, "no NVRTC")) GTEST_SKIP() << about;
   EXPECT_TRUE(contains(other, "#error directive: no memory")) << "NVRTC's own words: " << other;
+  EXPECT_TRUE(contains(log, "error: #error Catastrophic error")) << log;
+  EXPECT_EQ(starts, 2);
 }
 
 TEST_F(FailuresTest, BombsEndAndAreNamed) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
@@ -154,16 +155,16 @@ Result<tl::expected<NvrtcBuild, NvrtcLost>> NvrtcPool::compile(const std::string
     message["library"] = library;
     message["include_dirs"] = include_dirs_;
   }
-  for (const bool again : {false, true}) {
+  const double until = real_clock().now_s() + timeout_s;
+  for (int tries = 0; tries < 2; ++tries) {
     if (!slot->child.running()) KP_TRY(start(slot));
-    KP_ASSIGN(auto built, answer_of(slot, message, timeout_s));
+    KP_ASSIGN(auto built, answer_of(slot, message, std::max(0.0, until - real_clock().now_s())));
     if (!built || built->compiled || !contains(built->log, kNoMemory)) return built;
-    slot->child.finish();
+    slot->child.finish();  // a process of its own has more
     slot->child = Child();
-    if (again) break;
   }
   return tl::unexpected<NvrtcLost>(
-      {"the compiler found no memory for its precompiled header", false, true});
+      {"the compiler found no memory for its precompiled header", true, true});
 }
 
 Result<tl::expected<NvrtcBuild, NvrtcLost>> NvrtcPool::answer_of(Slot* slot, const Json& message,

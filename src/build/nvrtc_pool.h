@@ -28,7 +28,8 @@ struct NvrtcBuild {
 struct NvrtcLost {
   std::string how;
   bool from_outside = false;
-  bool of_the_compiler = false;  // a crash or a hang, which another compiler may not share
+  // A crash, a hang or no memory, which another compiler may not share.
+  bool of_the_compiler = false;
 };
 
 // Thread-safe: one compilation per process at a time, the others wait for a free process.

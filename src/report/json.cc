@@ -92,6 +92,10 @@ std::string render_json(const RunView& view) {
                     {"speedup_high", story.high},
                     {"knobs", story.best->known.candidate.knobs},
                     {"source", story.best->known.candidate.source}};
+    // Its confirmation's, where there is one: other processes may see more.
+    const Evaluation& last =
+        story.confirmed ? view.confirmation->evaluation : story.best->known.evaluation;
+    if (const Correct* correct = last.correct()) json["best"]["labels"] = correct->labels;
     put_fraction(story.fraction, &json["best"]);
   }
   if (view.confirmation) {

@@ -249,6 +249,9 @@ TEST(Story, WhatTheConfirmationFoundIsToldWithTheVerdict) {
   EXPECT_NE(text.find("Caveat, given-distribution-only: right on the task's own inputs"),
             std::string::npos)
       << text;
+  const auto json = parse_json(render_json(view));
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["best"]["labels"].dump(), R"(["given-distribution-only"])");
 }
 
 // Labels decide before times.

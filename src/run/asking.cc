@@ -23,7 +23,7 @@ void set_focus(const std::vector<ExchangeRequest>& before, ProposalRequest* requ
   const bool chosen = std::any_of(before.begin(), before.end(), [&](const ExchangeRequest& each) {
     return each.parent == request->parent->id && each.answers.empty();
   });
-  if (!chosen) request->focus = energy_focus_text(*request);
+  if (!chosen && !chose_freely(*request)) request->focus = energy_focus_text(*request);
   if (!request->focus.empty()) return;
   for (const Finding* finding : findings_to_answer(*request)) {
     const FindingRef answers{finding->tool, finding->prescriptions.front().tag};

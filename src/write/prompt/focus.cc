@@ -124,13 +124,25 @@ std::string focus_text(const Finding& finding) {
          cause.substr(0, end == std::string::npos ? end : end + 1);
 }
 
+bool chose_freely(const ProposalRequest& request) {
+  const Known& parent = *request.parent;
+  return std::ranges::any_of(request.history, [&](const KnownPtr& each) {
+    const Candidate& child = each->candidate;
+    return child.origin.parent == parent.id && child.origin.answers.empty() &&
+           child.source != parent.candidate.source;
+  });
+}
+
 std::string energy_focus_text(const ProposalRequest& request) {
   const Correct* correct = request.parent->evaluation.correct();
-  if (!request.objective.wants_energy() || correct == nullptr || !correct->energy) return "";
+  const ObjectiveRow& row = objective_row(request.objective);
+  if (!row.wants_energy || correct == nullptr || !correct->energy) return "";
   const Energy& energy = *correct->energy;
-  return "Let the same work draw less, at the same speed or a better one: of " +
-         number(energy.busy_w, 3) + " W, " + number(energy.busy_w - energy.idle_w, 3) +
-         " W are what the kernel adds to an idle board.";
+  return "Use less energy a call, " +
+         std::string(row.breaks_ties ? "without losing speed"
+                                     : "even at some cost in time, as what counts allows") +
+         ": of the " + number(energy.busy_w, 4) + " W that the board draws, " +
+         number(energy.busy_w - energy.idle_w, 4) + " W are this kernel's.";
 }
 
 }  // namespace kernelpro

@@ -28,7 +28,10 @@ std::string brought_text(const ProposalRequest& request);
 
 // "Answer the finding ..."
 std::string focus_text(const Finding& finding);
-// "Let the same work draw less: ..."; "" where energy does not count, or the parent's is unknown.
+// "Use less energy a call, ..."; "" where energy does not count, or the parent's is unknown.
 std::string energy_focus_text(const ProposalRequest& request);
+// Whether a source made of the parent answers none of its findings: that was the free choice, which
+// is asked for before the findings where energy counts.
+bool chose_freely(const ProposalRequest& request);
 
 }  // namespace kernelpro

@@ -110,8 +110,13 @@ std::vector<PlannedIdea> ideas_without_planner(const ProposalRequest& request, i
     answered.insert(origin.answers);
     unnamed += origin.answers.empty() ? 1 : 0;
   }
-  const std::string energy = energy_focus_text(request);
-  if (!energy.empty() && unnamed-- == 0) all.push_back({energy, {}, 0});
+  if (const std::string energy = energy_focus_text(request); !energy.empty()) {
+    if (chose_freely(request)) {
+      --unnamed;  // that was energy's
+    } else {
+      all.push_back({energy, {}, 0});
+    }
+  }
   if (request.feedback == Feedback::kDiagnosed) {
     for (const Finding* finding : findings_to_answer(request)) {
       if (static_cast<int>(all.size()) >= most) return all;

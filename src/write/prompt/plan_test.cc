@@ -79,7 +79,11 @@ TEST(Plan, WithoutAPlannerIdeasAnswerFindingsThatNoChildAnswered) {
   ASSERT_EQ(less.size(), 3u);
   EXPECT_EQ(less[0].text, energy_focus_text(request));
   EXPECT_EQ(less[1].answers.text(), "one-thread-busy: threads");
+  // Another setting of its source is none.
   child.candidate.origin.answers = {};
+  request.history = {request.parent, std::make_shared<const Known>(child)};
+  EXPECT_EQ(ideas_without_planner(request, 5)[0].text, energy_focus_text(request));
+  child.candidate.source = "// another source\n";
   request.history = {request.parent, std::make_shared<const Known>(child)};
   EXPECT_EQ(ideas_without_planner(request, 5)[0].answers.text(), "scalar-loads: vectorize");
   request.objective = {};

@@ -249,13 +249,17 @@ TEST_F(PromptTest, WhereEnergyCountsTheWriterHearsOfIt) {
   energy.busy_w = 431.6;
   energy.idle_w = 118.2;
   request.parent = shared(parent);
-  EXPECT_TRUE(contains(filled("coder"), "61.34 mJ a call: the board draws 432 W while calls run"))
+  EXPECT_TRUE(contains(filled("coder"), "61.34 mJ a call: the board draws 431.6 W while calls"))
       << filled("coder");
   EXPECT_EQ(energy_focus_text(request),
-            "Let the same work draw less, at the same speed or a better one: of 432 W, 313 W are "
-            "what the kernel adds to an idle board.");
+            "Use less energy a call, without losing speed: of the 431.6 W that the board draws, "
+            "313.4 W are this kernel's.");
   EXPECT_TRUE(contains(filled("coder"), "Change as much as the idea needs"));
+  std::get<Correct>(parent.evaluation.outcome).energy->millijoules = 12345.6;
+  request.parent = shared(parent);
+  EXPECT_TRUE(contains(filled("coder"), "12345.6 mJ a call"));
   request.objective = *objective_from_text("weighted:0.3");
+  EXPECT_TRUE(contains(energy_focus_text(request), "even at some cost in time"));
   EXPECT_TRUE(contains(filled("exchange"), "energy^W, with W between 0 and 1 (W is 0.3)"));
 }
 

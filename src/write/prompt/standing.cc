@@ -29,9 +29,9 @@ constexpr double kClose = 0.8;      // to the speed of light: one change, and no
 constexpr double kExplained = 0.5;  // of what is left to win, in logarithms
 constexpr double kDrift = 0.02;
 constexpr std::string_view kSavesEnergy =
-    "At the same speed less is drawn by fewer bytes beyond the compulsory ones, fewer instructions "
-    "and less shared memory for each byte or product, warps that sleep instead of polling, and no "
-    "more blocks or warps than the speed needs.";
+    "At equal speed, a kernel draws less power if it moves no bytes beyond the compulsory ones, "
+    "issues fewer instructions and touches shared memory less for each byte or product, lets warps "
+    "sleep instead of poll, and launches no more blocks or warps than the speed needs.";
 
 // Where the machine's speed has drifted, its own times are on another scale than the run's.
 std::string as_measured(const Known& parent) {
@@ -85,21 +85,18 @@ std::string parent_line(const ProposalRequest& request) {
 
 // What counts, unless it is the time alone, and what the parent draws; "" for the time alone.
 std::string wanted_line(const ProposalRequest& request) {
-  const Objective& objective = request.objective;
-  if (!objective.wants_energy()) return "";
-  std::string text = "What counts is " + std::string(objective_row(objective).help);
-  if (objective.weight > 0 && objective.weight < 1) {
-    text += " (W is " + number(objective.weight, 3) + ")";
-  } else if (objective.weight <= 0) {
-    text += " (equally fast: within " + number(100 * kEqualSpeed, 2) + " %)";
-  }
+  const ObjectiveRow& row = objective_row(request.objective);
+  if (!row.wants_energy) return "";
+  std::string text = "What counts is " + std::string(row.help);
+  if (row.breaks_ties) text += " (equally fast: within " + number(100 * kEqualSpeed, 2) + " %)";
+  if (!row.weight) text += " (W is " + number(request.objective.weight, 3) + ")";
   const Correct* correct = request.parent->evaluation.correct();
   if (correct != nullptr && correct->energy) {
     const Energy& energy = *correct->energy;
     text += ". Candidate " + std::to_string(request.parent->id) + " takes " +
-            number(energy.millijoules, 4) + " mJ a call: the board draws " +
-            number(energy.busy_w, 3) + " W while calls run back to back, and " +
-            number(energy.idle_w, 3) + " W when idle";
+            number(energy.millijoules, energy.millijoules < 1000 ? 4 : 8) +
+            " mJ a call: the board draws " + number(energy.busy_w, 4) +
+            " W while calls run back to back, and " + number(energy.idle_w, 4) + " W when idle";
   }
   return text + ". " + std::string(kSavesEnergy);
 }

@@ -29,6 +29,10 @@ constexpr double kMemoryBound = 0.6;
 // Of what is handed over together with a summary of all of it: some designs keep it on chip.
 constexpr double kNeedsAll = 0.5;
 
+// Of a chain of many kernels neighbours are fused, and seldom all of it.
+constexpr double kLongChain = 8;  // kernels that read what an earlier one wrote
+constexpr double kNeighbours = 0.5;
+
 constexpr std::size_t kMostNamed = 5;  // operators of a chain
 // The part of PyTorch's own passes over memory that one fused kernel saves.
 constexpr double kFusable = 0.7;
@@ -90,9 +94,10 @@ double prepared(const Facts& facts) {
 }
 
 // The part of what kernels hand over that fusing them saves.
-double saved_by_fusing(const Facts& facts, double planned) {
+double saved_by_fusing(const Facts& facts, double planned, double consumers) {
   const double summed = facts.maybe("plan.handover_summed").value_or(0);
-  return std::max(0.0, 1 - (prepared(facts) + kNeedsAll * summed) / planned);
+  const double gone = std::max(0.0, 1 - (prepared(facts) + kNeedsAll * summed) / planned);
+  return consumers >= kLongChain ? kNeighbours * gone : gone;
 }
 
 // Bytes that pass between kernels through device memory, and through L2.
@@ -157,7 +162,7 @@ std::optional<Finding> of_plan(const Facts& facts) {
                                      "type and convert on load and store.",
                                      "rounding the intermediate would cost too much precision"});
   }
-  const double saved = saved_by_fusing(facts, planned);
+  const double saved = saved_by_fusing(facts, planned, consumers);
   if (const double operands = std::min(bytes, prepared(facts)); operands > 0) {
     finding.cause += " Of them " + human_bytes(operands) +
                      " are operands that are prepared once for the kernel that multiplies them.";
