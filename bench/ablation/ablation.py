@@ -87,16 +87,16 @@ def draw(options):
     return out
 
 
-RUNNING = set()  # leaders of process groups that side_by_side() ends
+RUNNING = {}  # leaders of process groups, and how each is told to end: os.kill, os.killpg
 ENDED = threading.Event()
 
 
 def end_running(*_):
     """On SIGTERM: no more begins, and what runs is interrupted."""
     ENDED.set()
-    for pid in list(RUNNING):
+    for pid, tell in list(RUNNING.items()):
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGTERM)
+            tell(pid, signal.SIGTERM)
 
 
 def call(options, *arguments, seconds=300, gpu=None, accepted=(0, 1, 7)):
@@ -105,7 +105,7 @@ def call(options, *arguments, seconds=300, gpu=None, accepted=(0, 1, 7)):
     seen = os.environ | ({"CUDA_VISIBLE_DEVICES": gpu} if gpu is not None else {})
     with subprocess.Popen([options.kernelpro, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=seen, start_new_session=True) as running:
-        RUNNING.add(running.pid)
+        RUNNING[running.pid] = os.kill  # it ends its workers itself
         if ENDED.is_set():
             end_running()
         try:
@@ -114,7 +114,7 @@ def call(options, *arguments, seconds=300, gpu=None, accepted=(0, 1, 7)):
             os.killpg(running.pid, signal.SIGKILL)  # its workers too, which would go on using the GPU
             return "", f"no answer in {seconds} s"
         finally:
-            RUNNING.discard(running.pid)
+            RUNNING.pop(running.pid)
     return out, "" if running.returncode in accepted else (said or out or f"it ended with status {running.returncode}")[-600:]
 
 

@@ -138,9 +138,9 @@ def one(item, gpu):
                            "--limit", str(options.limit)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
                           env=os.environ | ({"CUDA_VISIBLE_DEVICES": gpu[-1]} if gpu else {})) as running:
-        options.running.add(running.pid)
+        options.running[running.pid] = os.killpg  # its compilers too
         out, said = running.communicate()
-        options.running.discard(running.pid)
+        options.running.pop(running.pid)
     new = [json.loads(line[len("baseline "):]) for line in out.splitlines() if line.startswith("baseline ")]
     if len(new) < len(kinds) and not (new and new[-1]["error"]):
         new.append({"name": kinds[len(new)], "precision": precision,
