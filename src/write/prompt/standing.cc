@@ -190,8 +190,8 @@ std::string best_text(const ProposalRequest& request) {
 }
 
 std::string scope_text(const ProposalRequest& request) {
-  // Without a finding to answer there is no one change to keep to.
-  const bool energy = request.objective.wants_energy() && request.answers.empty();
+  // There is no one change to keep to: no finding is told, or all of the kernel draws power.
+  const bool energy = request.answers.empty() && !energy_focus_text(request).empty();
   if (request.feedback != Feedback::kDiagnosed || energy)
     return "Change as much as the idea needs.";
   const double fraction = request.parent->diagnosis.fraction_of_ceiling;
