@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "run/proposers.h"
 #include "task/load/header.h"
 #include "write/prompt/focus.h"
@@ -20,11 +21,14 @@ std::string largest_header(const Task& task, TargetKind target) {
 // Chooses what a request asks for: where energy counts and is known, energy first; the parent's
 // findings in turn; then a free choice.
 void set_focus(const std::vector<ExchangeRequest>& before, ProposalRequest* request) {
-  const bool chosen = std::any_of(before.begin(), before.end(), [&](const ExchangeRequest& each) {
-    return each.parent == request->parent->id && each.answers.empty();
+  const std::string energy = energy_focus_text(*request);
+  const bool told = std::any_of(before.begin(), before.end(), [&](const ExchangeRequest& each) {
+    return each.parent == request->parent->id && contains(each.prompt, energy);
   });
-  if (!chosen && !chose_freely(*request)) request->focus = energy_focus_text(*request);
-  if (!request->focus.empty()) return;
+  if (!energy.empty() && !told && !chose_freely(*request)) {
+    request->focus = energy;
+    return;
+  }
   for (const Finding* finding : findings_to_answer(*request)) {
     const FindingRef answers{finding->tool, finding->prescriptions.front().tag};
     const bool asked = std::any_of(before.begin(), before.end(), [&](const ExchangeRequest& each) {

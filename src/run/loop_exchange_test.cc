@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "measure/station/testing/fake_target.h"
 #include "run/launch.h"
@@ -209,6 +210,38 @@ TEST_F(LoopTest, RequestsMayDifferFromTheRunsSettings) {
   ASSERT_TRUE(write_file(join(dir.path(), "exchange.md"), "Write {{task}} anew."));
   EXPECT_TRUE(contains(prompt({{}, dir.path()}), " anew."));
   EXPECT_FALSE(contains(prompt({}), " anew."));
+}
+
+TEST_F(LoopTest, WhereEnergyCountsTheFirstRequestAsksForLess) {
+  fake.landscape = [](const KnobValues&) { return 1000.0; };
+  fake.energy.emplace();
+  fake.energy->millijoules = 400;
+  fake.energy->busy_w = 430;
+  fake.energy->idle_w = 130;
+  RunSettings settings = settings_for(run);
+  settings.proposer = "exchange";
+  settings.exchange_wait_s = 0;
+  // Its own request, of a free choice, does not ask for it.
+  ASSERT_TRUE(optimize_with(fake_station(fake), fake_task(), settings, observer));
+  {
+    // A run on the CPU, which measures no energy, stands for one on a GPU.
+    const auto store = Store::open(run, Store::Mode::kWrite);
+    ASSERT_TRUE(store) << store.error().text();
+    const auto header = (*store)->header();
+    ASSERT_TRUE(header);
+    auto changed = parse_json(header->settings_json);
+    ASSERT_TRUE(changed);
+    (*changed)["objective"] = "time,energy";
+    ASSERT_TRUE((*store)->save_settings(dump_json(*changed)));
+  }
+  const std::string words = "Use less energy a call, without losing speed: of the 430 W";
+  for (const bool first : {true, false}) {
+    const auto folders = propose(run, 1);
+    ASSERT_TRUE(folders) << folders.error().text();
+    const std::string prompt = read_file(join(folders->at(0), "prompt.md")).value_or("");
+    EXPECT_TRUE(contains(prompt, "400 mJ a call")) << prompt;
+    EXPECT_EQ(contains(prompt, words), first) << prompt;
+  }
 }
 
 // A reply's first values are seldom its best ones.

@@ -35,6 +35,7 @@ struct FakeSettings {
   bool quiet = true;                           // whether the machine was quiet then
   std::function<Result<Machine>()> remeasure;  // the ceilings; may be empty
   std::map<std::string, double> observed;      // for every correct candidate
+  std::optional<Energy> energy;                // likewise
   std::function<double()> factor;              // of the candidate's time in an evaluation
   bool counters = false;                       // whether hardware counters can be read
   // The machine error, if any, when a candidate is evaluated on this GPU.
@@ -117,6 +118,7 @@ class FakeEvaluator : public Evaluator {
       correct.versus = Correct::Versus{incumbent->hash, ratio, ratio * 0.999, ratio * 1.001};
     }
     correct.observed = settings_.observed;
+    correct.energy = settings_.energy;
     correct.labels = settings_.labels;
     evaluation.outcome = correct;
     return evaluation;
