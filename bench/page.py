@@ -15,13 +15,13 @@ import difflib
 import functools
 import html
 import json
-import math
 import os
 import sys
 import tarfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "bench", "ablation"))
+from gains import geometric, micro, times  # noqa: E402
 from generations import LOWERED  # noqa: E402
 FLAGSHIPS = "bench/ablation/flagships.tar.xz"
 SEARCHES = "bench/ablation/searches.tar.xz"
@@ -120,14 +120,6 @@ def kernelbench():
     return dict(sorted(out.items(), key=lambda item: [int(part) for part in item[0].split("-")]))
 
 
-def micro(us):
-    return f"{us / 1000:.2f} ms" if us >= 1000 else f"{us:.{0 if us >= 100 else 1}f} us"
-
-
-def times(ratio):
-    return f"{ratio:.{2 if ratio < 10 else 1}f}x"
-
-
 def share(row):
     return row.floor_us / row.us
 
@@ -138,31 +130,29 @@ def link(record):
     return f"[{text}]({os.path.relpath(path, 'results')})"
 
 
+def limit_now(row):
+    """A limit that a kernel stands beyond counts more work than there is to do."""
+    return f"{100 * share(row):.0f} %" if share(row) <= 1.05 else ">100 %"
+
+
 def table(rows):
     out = ["| kernel | start | now | over the start (95 % interval) | of the limit, then and now | labels | records |",
            "|---|---|---|---|---|---|---|"]
     for row in rows:
-        # A limit that a kernel stands beyond counts more work than there is to do.
-        now = f"{100 * share(row):.0f} %" if share(row) <= 1.05 else ">100 %"
         out.append(f"| {row.name} | {row.start}, {micro(row.us * row.ratio)} | {micro(row.us)} | "
                    f"**{times(row.ratio)}** ({times(row.low)} to {times(row.high)}) | "
-                   f"{100 * share(row) / row.ratio:.0f} %, {now} | {', '.join(row.labels)} | "
+                   f"{100 * share(row) / row.ratio:.0f} %, {limit_now(row)} | {', '.join(row.labels)} | "
                    f"{', '.join(link(record) for record in row.records)} |")
     return out
-
-
-def mean(ratios):
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
 
 
 def suite_table(suite):
     out = ["| task | eager | now | over the start (95 % interval) | over eager | over torch.compile | of the limit | labels |",
            "|---|---|---|---|---|---|---|---|"]
     for row, own in suite.values():
-        now = f"{100 * share(row):.0f} %" if share(row) <= 1.05 else ">100 %"
         paired = "-" if row.host_form else f"**{times(row.ratio)}** ({times(row.low)} to {times(row.high)})"
         out.append(f"| {row.name} | {micro(own['eager'])} | {micro(row.us)} | {paired} | {times(own['eager'] / row.us)} | "
-                   f"{times(own['compile'] / row.us)} | {now} | {', '.join(row.labels)} |")
+                   f"{times(own['compile'] / row.us)} | {limit_now(row)} | {', '.join(row.labels)} |")
     return out
 
 
@@ -175,9 +165,9 @@ def suite_means(suite):
         for words, chosen in ((f"level {level}", some), (f"level {level}, without what is above its limit",
                               [each for each in some if "above-measured-ceiling" not in each[0].labels])):
             paired = [row.ratio for row, _ in chosen if not row.host_form]
-            out.append(f"| {words} | {len(chosen)} | {times(mean(paired))} ({len(paired)}) | " +
-                       " | ".join(times(mean([own[kind] / row.us for row, own in chosen])) for kind in ("eager", "compile")) +
-                       f" | {100 * mean([share(row) for row, _ in chosen]):.0f} % |")
+            out.append(f"| {words} | {len(chosen)} | {times(geometric(paired))} ({len(paired)}) | " +
+                       " | ".join(times(geometric([own[kind] / row.us for row, own in chosen])) for kind in ("eager", "compile")) +
+                       f" | {100 * geometric([share(row) for row, _ in chosen]):.0f} % |")
     return out
 
 

@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What candidates gained over their parents, by arm: the tables of ablation.py (`table`, `promised`)."""
+"""What candidates gained over their parents, by arm: the tables of ablation.py (`table`, `promised`), and how
+tables show times and ratios."""
 import json
 import math
 import os
 import random
 import re
 import statistics
+
+
+def micro(us):
+    return f"{us / 1000:.2f} ms" if us >= 1000 else f"{us:.{0 if us >= 100 else 1}f} us"
+
+
+def times(ratio):
+    return "-" if ratio is None else f"{ratio:.{2 if ratio < 10 else 1}f}x"
 
 
 def geometric(values):

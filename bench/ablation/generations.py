@@ -356,9 +356,14 @@ def measure(options):
     rows(options)
 
 
+def labels(each):
+    """Its own, as of a confirmation, before those of its evaluation."""
+    return each.get("labels", each["evaluation"]["outcome"].get("labels")) or []
+
+
 def rank(each):
     """Smaller is better: fewer labels that rank lower, then the larger gain."""
-    return len(set(each["evaluation"]["outcome"].get("labels") or []) & LOWERED), -each["speedup"]["ratio"]
+    return len(set(labels(each)) & LOWERED), -each["speedup"]["ratio"]
 
 
 def best(candidates):

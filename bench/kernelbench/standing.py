@@ -20,21 +20,16 @@ import statistics
 import sys
 
 from baselines import read
-from table import micro, times
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ablation"))
 from ablation import call, share, ROOT  # noqa: E402
-from gains import geometric  # noqa: E402
-from generations import LOWERED, best, measured, rank, rows_of, runs  # noqa: E402
+from gains import geometric, micro, times  # noqa: E402
+from generations import LOWERED, best, labels, measured, rank, rows_of, runs  # noqa: E402
 
 # Of PyTorch at the task's precision, then with TF32, which the kernels do not have.
 BASELINES = {"eager": ("fp32", "eager"), "CUDA graph": ("fp32", "graph"), "torch.compile": ("fp32", "compile"),
              "max-autotune": ("fp32", "max-autotune"), "eager, TF32": ("tf32", "eager"),
              "CUDA graph, TF32": ("tf32", "graph"), "torch.compile, TF32": ("tf32", "compile")}
-
-
-def labels(each):
-    return each.get("labels", each["evaluation"]["outcome"].get("labels")) or []
 
 
 class Task:
@@ -101,9 +96,8 @@ class Task:
         found = [""] * (3 + len(kinds))
         if self.best:
             gain = self.best["speedup"]
-            digits = 2 if gain["ratio"] < 10 else 1
             found = [micro(self.best["time_us"]),
-                     f"{gain['ratio']:.{digits}f}x [{gain['low']:.{digits}f}, {gain['high']:.{digits}f}]",
+                     f"{times(gain['ratio'])} [{', '.join(times(gain[end]).rstrip('x') for end in ('low', 'high'))}]",
                      *(times(self.over(kind)) for kind in kinds), f"{100 * self.share():.0f} %"]
         return [micro(self.start_us) + ("*" if self.host_form else ""), *found, "yes" if self.confirmed else "no", str(self.generations),
                 str(len(self.written)), str(self.failed), ", ".join(labels(self.best)) if self.best else ""]
@@ -166,10 +160,10 @@ def main():
         last = {name: path[-1] / next(gain for gain in path if gain) for name, path in paths.items()}
         print("\n| task | best over the start after each generation | last over first |\n|---|---|---|")
         for name, path in paths.items():
-            shown = ", ".join(f"{gain:.{2 if gain < 10 else 1}f}x" if gain else "-" for gain in path)
-            print(f"| {title(options, name)} | {shown} | {last[name]:.2f}x |")
-        print(f"\nOf these {len(paths)}, {sum(gain > 1.02 for gain in last.values())} gained more than 2 %; "
-              f"in the geometric mean all gained {geometric(list(last.values())):.2f}x.")
+            print(f"| {title(options, name)} | {', '.join(times(gain or None) for gain in path)} | {times(last[name])} |")
+        gains = [gain for name, gain in last.items() if name[0].isdigit()] or list(last.values())
+        print(f"\nOf {len(gains)} tasks of the suite, {sum(gain > 1.02 for gain in gains)} gained more than 2 %; "
+              f"in the geometric mean all gained {geometric(gains):.2f}x.")
     if any(task.host_form for task in tasks.values()):
         print("\n`*`: in host form, timed from outside the process.")
 

@@ -7,16 +7,13 @@
 import argparse
 import json
 import math
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ablation"))
+from gains import micro, times  # noqa: E402
 
 BASELINES = ["eager", "graph", "compile", "max-autotune"]
-
-
-def micro(us):
-    return f"{us / 1000:.2f} ms" if us >= 1000 else f"{us:.{0 if us >= 100 else 1}f} us"
-
-
-def times(ratio):
-    return "-" if ratio is None else f"{ratio:.{2 if ratio < 10 else 0}f}x"
 
 
 def over(task, name):
