@@ -120,6 +120,9 @@ def main():
     print("\nMore than 2 % behind the best:\n")
     table([("a promise that reaches the best", [step for step in behind if step[0] < step[3]]),
            ("one that does not", [step for step in behind if step[0] >= step[3]])])
+    kept = [(math.log(step[0] * step[1]), math.log(step[3])) for step in steps if step[1] and not step[2] and step[3] > AHEAD]
+    print(f"\nOf what {len(kept)} parents promised that are not a start, {sum(k[0] for k in kept) / sum(k[1] for k in kept):.2f} "
+          f"was gained over them (of the logarithms' sums; median {statistics.median(k[0] / k[1] for k in kept):.2f}).")
     near = [step[4] for step in steps if step[4] is not None]
     print(f"\nOf {len(near)} sources asked for on another parent than the best, {near.count('best')} are nearer to the "
           f"best, {near.count('parent')} to their parent.")

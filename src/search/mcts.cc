@@ -203,14 +203,14 @@ void Mcts::put_off(int at, Why why) {
   }
 }
 
-// What its diagnosis promises would not make it faster than the fastest (results/search.md, "What a
-// written step is worth").
+// What is usually kept of its diagnosis's promise would not make it faster than the fastest
+// (results/search.md, "What a written step is worth").
 bool Mcts::outpaced(const Node& node) const {
   // Without a diagnosis what it promises is not known: then it is profiled where it is chosen.
   const bool known = node.log_gain > 0 || node.log_light < 0;
   return promises_ && known && p_.diagnosis > 0 && node.correct && fastest_ >= 0 &&
          node.log_time > nodes_[fastest_].log_time &&
-         node.log_time - node.log_gain >= nodes_[fastest_].log_time;
+         node.log_time - p_.kept * node.log_gain >= nodes_[fastest_].log_time;
 }
 
 // For good, since the fastest only becomes faster.
@@ -367,7 +367,7 @@ std::string Mcts::reason(const Node& node) const {
     case Why::kSlow:
       return "slower than the best by more than " + number(p_.prune_factor, 3) + "x";
     case Why::kOutpaced:
-      return "slower than the best by more than its diagnosis promises";
+      return "slower than the best by more than its diagnosis is likely to bring";
     case Why::kBarren:
       return std::to_string(node.barren) + " tries in a row without improvement";
   }

@@ -62,6 +62,7 @@ Result<void> check(const SearchParameters& p) {
                           {"least_scale", p.least_scale, 1.001, 1000},
                           {"light_share", p.light_share, 0, 1},
                           {"diagnosis", p.diagnosis, 0, 10},
+                          {"kept", p.kept, 0, 1},
                           {"endgame", p.endgame, 0, 1},
                           {"rounds", double(p.rounds), 1, 1e6},
                           {"ideas", double(p.ideas), 1, 1000},

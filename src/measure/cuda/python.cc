@@ -40,7 +40,7 @@ Result<CudaLink> start_python(const std::string& role, const std::string& librar
   // copied to its own folder.
   std::vector<std::string> roots = {dirname(package)};
   if (const auto facts = find_python("")) {
-    for (std::string& root : program_roots(facts->interpreter)) roots.push_back(std::move(root));
+    for (std::string& root : python_roots(*facts)) roots.push_back(std::move(root));
   }
   // The user's own packages (pip install --user), which HOME would hide.
   bool user_packages = false;

@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/process/sandbox.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "embedded/python_package.h"
@@ -111,6 +112,14 @@ Result<PythonFacts> search(const std::string& wanted) {
 }
 
 }  // namespace
+
+std::vector<std::string> python_roots(const PythonFacts& facts) {
+  std::vector<std::string> roots = facts.folders;
+  for (std::string& root : program_roots(facts.interpreter)) roots.push_back(std::move(root));
+  roots.push_back(dirname(facts.interpreter));
+  std::erase_if(roots, [](const std::string& root) { return root.empty() || holds_homes(root); });
+  return roots;
+}
 
 bool version_at_least(const std::string& version, int major, int minor) {
   int a = 0, b = 0;

@@ -22,6 +22,10 @@ struct PythonFacts {
 // kEnvironment if there is no interpreter, no torch, or a torch before 1.13. Safe from any thread.
 Result<PythonFacts> find_python(const std::string& wanted);
 
+// What its programs read: the folders that it imports from, those on PYTHONPATH too, and its own.
+// None that holds home folders.
+std::vector<std::string> python_roots(const PythonFacts& facts);
+
 // Whether a version such as "2.11.0+cu130" is at least major.minor.
 bool version_at_least(const std::string& version, int major, int minor);
 

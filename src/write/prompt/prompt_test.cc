@@ -210,6 +210,7 @@ TEST_F(PromptTest, AnotherSourceIsShownWhereItIsTheBest) {
   EXPECT_TRUE(contains(text, "// the best of all"));
   EXPECT_TRUE(contains(text, "One evaluation remains"));
   EXPECT_TRUE(contains(text, "make that one"));
+  EXPECT_FALSE(contains(text, "This one is no slower"));
   all[1].diagnosis.fraction_of_ceiling = 0.04;
   request.parent = shared(all[1]);
   EXPECT_TRUE(contains(filled("coder"), "rewrite as much of it"));
@@ -230,6 +231,10 @@ TEST_F(PromptTest, AnotherSourceIsShownWhereItIsTheBest) {
   set_history(all, 1, &request);
   EXPECT_TRUE(contains(filled("coder"), "The best so far is candidate 1"));
   EXPECT_FALSE(contains(filled("coder"), "## The best so far")) << filled("coder");
+  // It keeps that rank until another is faster beyond doubt.
+  all[1].evaluation = known(2, {}, 19.9).evaluation;
+  request.parent = shared(all[1]);
+  EXPECT_TRUE(contains(filled("coder"), "This one is no slower, but not clearly faster."));
   request.memory = false;
   EXPECT_FALSE(contains(filled("coder"), "// the best of all"));
 }

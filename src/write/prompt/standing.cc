@@ -154,9 +154,15 @@ std::string left_to_spend(const ProposalRequest& request) {
 std::string best_line(const ProposalRequest& request) {
   if (request.best == nullptr) return "";
   if (request.best->id == request.parent->id) return "It is the best so far.";
-  const std::string best = "The best so far is candidate " + std::to_string(request.best->id) +
-                           ", " + speed_text(*request.best, request);
-  return best + (best_is_another(request) ? "." : ": the same source with other knobs.");
+  std::string text = "The best so far is candidate " + std::to_string(request.best->id) + ", " +
+                     speed_text(*request.best, request) +
+                     (best_is_another(request) ? "." : ": the same source with other knobs.");
+  const double parent_us = comparable_us(*request.parent);
+  const bool whole = partial_text(request).empty();
+  if (whole && parent_us > 0 && parent_us <= comparable_us(*request.best)) {
+    text += " This one is no slower, but not clearly faster.";
+  }
+  return text;
 }
 
 }  // namespace
