@@ -3,7 +3,7 @@
 // what a step from a candidate brings is drawn from recorded steps whose parent was as far behind
 // the best, was a start or not, and promised to reach the best or not.
 //   bench/ablation/steps.py --rows build/steps.json; bench_steps build/steps.json [SEEDS
-//   [WIDENING]]
+//   [WIDENING [KEPT]]]
 // Prints for each search and budget the geometric mean of the best over the start, the 95 %
 // interval of its ratio to `greedy` over the seeds, and how many seeds came out ahead of `greedy`.
 // No limit of the hardware is in it, and a step is worth as much late as early: it compares
@@ -171,10 +171,11 @@ int compare(const std::string& path, int seeds, const SearchParameters& paramete
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: bench_steps STEPS.json [SEEDS [WIDENING]]\n");
+    std::fprintf(stderr, "usage: bench_steps STEPS.json [SEEDS [WIDENING [KEPT]]]\n");
     return 2;
   }
   kernelpro::SearchParameters parameters;
   if (argc > 3) parameters.widening = std::atof(argv[3]);
+  if (argc > 4) parameters.kept = std::atof(argv[4]);
   return kernelpro::compare(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 2000, parameters);
 }

@@ -19,7 +19,8 @@ Each arm is an ordinary run, continued with `kernelpro propose` and `kernelpro m
 chooses what to build on, and the request tells what was tried. `none` hears times only; `diagnosed` the
 account, the findings and what the last change did; `asked` what `none` hears, and may ask: its folder
 has a program `ask`, which answers from the run's diagnoses and notes in asked.txt what it was asked.
-`mcts` and `greedy` hear what `diagnosed` hears and choose what to build on as their names say; a task's
+A run with a confirmation that goes on loses it; `measure` keeps the run as it was in NAME/confirmed.jsonl,
+until its new best is confirmed. `mcts` and `greedy` hear what `diagnosed` hears and choose what to build on as their names say; a task's
 arms begin as copies of one run, with one measured start.
 `ask DIR` writes DIR/requests/NAME/ARM/GENERATION/, each a folder that a writer sees alone; kernels go
 into its reply/. `measure` leaves out what was measured already.
@@ -47,6 +48,7 @@ from gains import geometric, interval
 # What an arm's requests tell, and how it chooses what to build on.
 ARMS = {"none": ("none", ""), "diagnosed": ("diagnosed", ""), "asked": ("none", ""),
         "greedy": ("diagnosed", "greedy"), "mcts": ("diagnosed", "mcts")}
+CONFIRMED = "confirmed.jsonl"
 # A kernel with one of these ranks below one without, whatever its time (core/evaluation/label.h).
 LOWERED = {"given-distribution-only", "given-parameters-only", "coarser-than-fp32"}
 
@@ -190,7 +192,8 @@ def recall(options):
             settle(run, timeout_s=options.timeout, include_dirs=options.include)
         print(f"{run}: {wrong or 'recalled'}", flush=True)
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        list(pool.map(one, sorted(glob.glob(os.path.join(options.folder, "*", "*.jsonl")))))
+        list(pool.map(one, sorted(path for path in glob.glob(os.path.join(options.folder, "*", "*.jsonl"))
+                                  if os.path.basename(path) != CONFIRMED)))
 
 
 def settle(run, **own):
@@ -210,8 +213,10 @@ def keep(options):
             name, arm, run = item
             into = os.path.join(folder, name)
             os.makedirs(into, exist_ok=True)
-            for path in glob.glob(os.path.join(options.folder, name, "*.py")) + glob.glob(os.path.join(options.folder, name, "*.json")):
-                shutil.copy(path, into)  # the task, and PyTorch's own times (bench/kernelbench/baselines.py)
+            # The task, PyTorch's own times (bench/kernelbench/baselines.py), an earlier confirmation.
+            for pattern in ("*.py", "*.json", CONFIRMED):
+                for path in glob.glob(os.path.join(options.folder, name, pattern)):
+                    shutil.copy(path, into)
             text = os.path.join(into, arm + ".jsonl")
             _, wrong = call(options, "trajectories", run, "--output", text)
             if not wrong:
@@ -323,6 +328,16 @@ def ask(options):
         print(seen)
 
 
+def remember_confirmed(options, run):
+    """Of a confirmed run that is about to go on, the text."""
+    out, _ = call(options, "show", run, "--json")
+    if json.loads(out)["confirmed"]:
+        path = os.path.join(os.path.dirname(run), CONFIRMED)
+        _, wrong = call(options, "trajectories", run, "--output", path)
+        if not wrong:
+            without_paths(path)
+
+
 def measure(options):
     def one(item, gpu):
         name, arm, run = item
@@ -339,6 +354,7 @@ def measure(options):
         for reply in replies:
             shutil.copy(reply, os.path.join(to, f"g{generation}-{os.path.basename(reply)}"))
         begun = time.monotonic()
+        remember_confirmed(options, run)
         _, wrong = call(options, "measure", run, "--no-confirm", *options.extra, gpu=gpu[-1] if gpu else None,
                         accepted=(0, 1))  # 7: every reply was refused
         shown, _ = call(options, "show", run, "--json")
@@ -377,6 +393,9 @@ def confirm(options):
         name, arm, run = item
         begun = time.monotonic()
         _, wrong = call(options, "measure", run, *options.extra, gpu=gpu[-1] if gpu else None)
+        before = os.path.join(os.path.dirname(run), CONFIRMED)
+        if not wrong and os.path.exists(before):
+            os.remove(before)
         print(f"{name}, {arm}: {wrong or 'confirmed'} in {time.monotonic() - begun:.0f} s", flush=True)
     chosen = runs(options)
     if options.best:

@@ -57,7 +57,7 @@ struct SearchParameters {
   // divided by the tries made. 0: diagnoses are ignored. Own.
   double diagnosis = 0.3;
   // Share of a promise's logarithm that is counted on when a node is compared with the fastest. Of
-  // what the parents of 82 and of 178 written steps promised, 0.13 and 0.19 was gained
+  // what the parents of 82 and of 184 written steps promised, 0.13 and 0.20 was gained
   // (results/search.md).
   double kept = 0.2;
 
