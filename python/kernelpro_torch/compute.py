@@ -59,7 +59,7 @@ def compute(loaded, attached, numerics, twice):
         try:
             seed = attached.seed if numerics == "kernelbench" else 0
             results, milliseconds = _fastest_call(loaded, model, fresh, numerics, attached, seed)
-            _store(description, attached, results, numerics)
+            _store(description, attached, results)
             del results
             random = ""
             if twice:
@@ -185,7 +185,7 @@ def _timed_call(loaded, model, arguments, numerics, attached, seed):
     return results, (time.perf_counter() - start) * 1e3
 
 
-def _store(description, attached, results, numerics):
+def _store(description, attached, results):
     if len(results) != len(description.outputs):
         raise Refusal(f"forward returned {len(results)} tensors, but {len(description.outputs)} "
                       "when it was described", "task", "let forward return the same every time")

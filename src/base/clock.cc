@@ -5,20 +5,10 @@
 
 namespace kernelpro {
 
-namespace {
-class RealClock : public Clock {
- public:
-  std::int64_t now_ns() const override {
-    timespec ts{};
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return static_cast<std::int64_t>(ts.tv_sec) * 1'000'000'000 + ts.tv_nsec;
-  }
-};
-}  // namespace
-
-const Clock& real_clock() {
-  static const RealClock clock;
-  return clock;
+std::int64_t Clock::now_ns() const {
+  timespec ts{};
+  clock_gettime(CLOCK_MONOTONIC, &ts);
+  return static_cast<std::int64_t>(ts.tv_sec) * 1'000'000'000 + ts.tv_nsec;
 }
 
 double thread_cpu_s() {
@@ -34,6 +24,13 @@ std::string utc_now() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
   return text;
+}
+
+std::optional<std::int64_t> utc_seconds(const std::string& text) {
+  std::tm tm{};
+  const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &tm);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return static_cast<std::int64_t>(::timegm(&tm));
 }
 
 }  // namespace kernelpro

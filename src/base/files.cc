@@ -166,6 +166,13 @@ std::string cache_dir() {
   return join(env_or("TMPDIR", "/tmp"), "kernelpro-cache-" + std::to_string(::getuid()));
 }
 
+std::string config_file(const std::string& name) {
+  const std::string xdg = env_or("XDG_CONFIG_HOME", "");
+  if (xdg.starts_with('/')) return join(join(xdg, "kernelpro"), name);
+  const std::string home = env_or("HOME", "");
+  return home.empty() ? "" : join(join(home, ".config/kernelpro"), name);
+}
+
 TempDir::TempDir() {
   std::string pattern = join(env_or("TMPDIR", "/tmp"), "kernelpro-XXXXXX");
   if (::mkdtemp(pattern.data()) == nullptr) {

@@ -36,6 +36,9 @@ std::string find_program(const std::string& name);
 // $KERNELPRO_CACHE, else $XDG_CACHE_HOME/kernelpro, else ~/.cache/kernelpro, else a folder in
 // TMPDIR.
 std::string cache_dir();
+// A file of the user's settings: $XDG_CONFIG_HOME/kernelpro/NAME, else ~/.config/kernelpro/NAME;
+// "" where there is neither. It need not exist.
+std::string config_file(const std::string& name);
 
 // A temporary folder in TMPDIR, removed by the destructor.
 class TempDir {

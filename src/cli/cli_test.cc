@@ -101,6 +101,8 @@ TEST(Binary, FaultsHaveOneMessageAndTheirCode) {
       {{"optimize", softmax, "--seconds", "0"}, 2, "--seconds 0 leaves no time"},
       {{"optimize", softmax, "--timeout", "0"}, 2, "--timeout 0 ends every call"},
       {{"optimize", softmax, "--target", "cpu", "--gpu", "0"}, 2, "this run is on the CPU"},
+      {{"evaluate", softmax, softmax + "/kernel.cpp", "--gpu", "0"}, 2, "on the CPU"},
+      {{"evaluate", softmax, softmax + "/kernel.cpp", "--timeout", "0"}, 2, "ends every call"},
       {{"optimize", softmax, "--from", empty}, 2, "the proposer is tuner"},
       {{"optimize", softmax, "--proposer", "sweep", "--search", "beam"}, 2, "no search chooses"},
       {{"optimize", softmax, "--proposer", "exchange", "--model", "http://[::1]:9/v1#m"},

@@ -27,6 +27,10 @@ void check_budgets(const Options& options);
 inline constexpr int kMostEvaluations = 1000000000;
 // Budgets from --evaluations, --seconds, --near-ceiling, --plateau.
 void read_budgets(const Options& options, RunSettings* settings);
+// --timeout: the limit of one call, in seconds; throws Fatal when it leaves none.
+double read_timeout(const Options& options);
+// Throws Fatal when --gpu was given for kernels of the CPU.
+void refuse_gpu_on_cpu(const Options& options, TargetKind target);
 // The proposer, how results are judged, budgets and writers. The caller sets the task, the folder,
 // the target, the start, the recorded run and the record of findings.
 RunSettings read_run_settings(const Options& options, const Host& host = Host());

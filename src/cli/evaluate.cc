@@ -117,7 +117,8 @@ EvaluateManySettings read_settings(const Options& options, const Host& host, Tar
   EvaluateManySettings settings;
   settings.station.stations = read_stations(options);
   settings.station.target = target;
-  settings.station.timeout_s = options.real("--timeout");
+  settings.station.timeout_s = read_timeout(options);
+  refuse_gpu_on_cpu(options, target);
   settings.station.policy = policy_from_name(options.text("--policy")).value_or(Policy::kContract);
   settings.station.probes = !options.flag("--no-probes");
   settings.station.redraw = options.flag("--redraw");

@@ -64,7 +64,14 @@ int run_list(const Options& options) {
       print_text(directory, *view, tell(*view));
     }
   }
-  if (shown == 0 && !options.flag("--json")) std::printf("no runs in %s\n", folder.c_str());
+  if (shown == 0 && !options.flag("--json")) {
+    const bool suite = exists(join(folder, "suite.json"));
+    std::printf(
+        "no runs in %s%s\n", folder.c_str(),
+        suite ? ", which is a suite: its runs are in folders of its arms, and kernelpro bench "
+                "--out DIR prints its results"
+              : "");
+  }
   return 0;
 }
 

@@ -155,10 +155,7 @@ int run_optimize(const Options& options) {
   settings.target = is_module_path(path)
                         ? open.target
                         : require(choose_target(host, &task, options.text("--target")));
-  if (settings.target == TargetKind::kCpu && options.has("--gpu")) {
-    throw Fatal({ErrorKind::kBadInput, "--gpu names a GPU, but this run is on the CPU",
-                 "leave --gpu out, or choose --target cuda"});
-  }
+  refuse_gpu_on_cpu(options, settings.target);
   settings.directory =
       options.has("--run") ? options.text("--run") : new_run_directory(task, settings.target);
   const bool json = options.flag("--json");
@@ -200,12 +197,7 @@ RunSettings read_run_settings(const Options& options, const Host& host) {
   if (!options.has("--evaluations") && preset.evaluations > 0) {
     settings.max_evaluations = preset.evaluations;
   }
-  settings.timeout_s = options.real("--timeout");
-  if (!(settings.timeout_s > 0)) {
-    throw Fatal({ErrorKind::kBadInput,
-                 "--timeout " + options.text("--timeout") + " ends every call",
-                 "give the time limit of one call in seconds, or leave it out"});
-  }
+  settings.timeout_s = read_timeout(options);
   settings.seed = static_cast<std::uint64_t>(options.integer("--seed"));
   settings.counters = counter_set_from_name(options.text("--profile")).value_or(CounterSet::kOff);
   settings.profile_each = options.flag("--profile-each");

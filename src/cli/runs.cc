@@ -86,6 +86,19 @@ void check_budgets(const Options& options) {
   none("--seconds", 1e-9, "time");
 }
 
+double read_timeout(const Options& options) {
+  const double seconds = options.real("--timeout");
+  if (seconds > 0) return seconds;
+  throw Fatal({ErrorKind::kBadInput, "--timeout " + options.text("--timeout") + " ends every call",
+               "give the time limit of one call in seconds, or leave it out"});
+}
+
+void refuse_gpu_on_cpu(const Options& options, TargetKind target) {
+  if (target != TargetKind::kCpu || !options.has("--gpu")) return;
+  throw Fatal({ErrorKind::kBadInput, "--gpu names a GPU, but this run is on the CPU",
+               "leave --gpu out, or choose --target cuda"});
+}
+
 void read_budgets(const Options& options, RunSettings* settings) {
   check_budgets(options);
   if (options.has("--evaluations")) {

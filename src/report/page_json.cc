@@ -126,9 +126,7 @@ void put_work(const Story& story, Json* head) {
     const auto part = [&](const char* name) { return each->evidence.get(name).value_or(0); };
     (*head)["work"] = {{"bytes", *bytes},
                        {"flops", part("task.flops")},
-                       {"matmul_flops", part("task.matmul_flops")},
-                       {"memory_floor_us", part("roofline.memory_floor")},
-                       {"compute_floor_us", part("roofline.compute_floor")}};
+                       {"matmul_flops", part("task.matmul_flops")}};
     return;
   }
 }

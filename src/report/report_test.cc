@@ -239,6 +239,19 @@ TEST(Story, CreditSaysWhoWroteWhat) {
   EXPECT_EQ(text.find("Caveat"), std::string::npos) << text;
 }
 
+// A winner of the search, of which fresh processes show no difference.
+TEST(Story, AnIntervalThatHoldsOneIsNoGain) {
+  RunView view = a_run(20);
+  Correct confirmed = *view.confirmation->evaluation.correct();
+  ASSERT_TRUE(confirmed.versus);
+  confirmed.versus->low = 0.8;
+  view.confirmation->evaluation.outcome = confirmed;
+  const std::string text = verdict(view, tell(view));
+  EXPECT_TRUE(contains(text, "Not shown to be faster than the start: 6.91x (95 % interval 0.80x"))
+      << text;
+  EXPECT_FALSE(contains(text, "6.91x faster")) << text;
+}
+
 // The confirmation runs all probes; a search runs a few of them.
 TEST(Story, WhatTheConfirmationFoundIsToldWithTheVerdict) {
   RunView view = a_run(20);

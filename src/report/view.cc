@@ -169,12 +169,6 @@ std::string speedup_text(double ratio) {
   return buffer;
 }
 
-std::string percent_text(double fraction) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, fraction < 0.0995 ? "%.1f %%" : "%.0f %%", fraction * 100);
-  return buffer;
-}
-
 // What the confirmation found beside the time: labels of the winner that the start has not.
 std::string caveats(const RunView& view, const Story& story) {
   const Correct* won = view.confirmation ? view.confirmation->evaluation.correct() : nullptr;
@@ -235,7 +229,9 @@ std::string verdict(const RunView& view, const Story& story) {
                               : "Nothing faster than the " + over + " so far";
     return text + ": " + now + "." + ranked_below(story);
   }
-  text += speedup_text(story.speedup) + " faster than the " + over;
+  const bool shown = !story.confirmed || story.low > 1;
+  text += shown ? speedup_text(story.speedup) + " faster than the " + over
+                : "Not shown to be faster than the " + over + ": " + speedup_text(story.speedup);
   if (story.confirmed) {
     text += " (95 % interval " + speedup_text(story.low) + " to " + speedup_text(story.high) +
             ", confirmed in fresh processes)";

@@ -70,9 +70,8 @@ std::string_view baseline_words(const Story& story);
 std::string verdict(const RunView& view, const Story& story);
 // Which proposer wrote the structure and which chose the numbers.
 std::string credit(const Story& story);
-// "7.42x", "+3.1 %"
+// "7.42x"
 std::string speedup_text(double ratio);
-std::string percent_text(double fraction);
 
 std::string render_html(const RunView& view);
 std::string render_text(const RunView& view);

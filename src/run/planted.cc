@@ -22,9 +22,7 @@ std::string own_source(std::int64_t id) { return "#" + std::to_string(id); }
 }  // namespace
 
 std::string source_of(const Known& known, const RunSettings& settings) {
-  if (!proposer_of(settings).writes_sources) return "";
-  return std::string(language_name(known.candidate.language)) + ":" +
-         (known.brief() ? known.source_hash : source_hash(known.candidate.source));
+  return proposer_of(settings).writes_sources ? source_key(known) : "";
 }
 
 NodeResult node_result(const Ledger& ledger, std::int64_t id, Feedback feedback) {

@@ -135,8 +135,8 @@ const ProposerRow kRows[] = {
      .slow = true,
      .writes_sources = true,
      .asks_models = true,
-     .when_nothing = "check the model's name, key and server (docs/models.md), then: kernelpro "
-                     "resume {run}",
+     .when_nothing = "see what the model answered (kernelpro show {run} --json, calls), check its "
+                     "name, key and server (docs/models.md), then: kernelpro resume {run}",
      .wrote = "The source was written by a language model.",
      .check = check_model,
      .make = make_model_of_run},

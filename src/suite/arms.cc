@@ -13,6 +13,16 @@ namespace kernelpro {
 
 namespace {
 
+// A setting that arms can vary.
+struct ArmRow {
+  std::string_view name;
+  std::string_view values;  // "none|raw|diagnosed"; "" any
+  // Applies the value; false: it is not allowed.
+  bool (*apply)(const std::string& value, RunSettings* settings);
+  // The same as `values`, from a table elsewhere; null: `values` holds.
+  std::string (*values_from)() = nullptr;
+};
+
 // REQUIRES: not empty.
 template <class Number>
 bool read_number(const std::string& text, Number* number) {
@@ -130,8 +140,6 @@ Arm with(Arm arm, const std::string& row, const std::string& value) {
 }
 
 }  // namespace
-
-std::span<const ArmRow> arm_rows() { return kRows; }
 
 Result<std::vector<Arm>> parse_arms(const std::vector<std::string>& items, bool cross) {
   if (cross && items.size() < 2) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,16 +12,6 @@
 #include "run/run.h"
 
 namespace kernelpro {
-
-struct ArmRow {
-  std::string_view name;
-  std::string_view values;  // "none|raw|diagnosed"; "" any
-  // Applies the value; false: it is not allowed.
-  bool (*apply)(const std::string& value, RunSettings* settings);
-  // The same as `values`, from a table elsewhere; null: `values` holds.
-  std::string (*values_from)() = nullptr;
-};
-std::span<const ArmRow> arm_rows();
 
 struct Arm {
   std::string name = "base";  // "feedback=raw", "feedback=raw,seed=2"; also names its folder

@@ -26,8 +26,6 @@ static_assert(rows_are_in_order(kDialects, &DialectRow::dialect));
 
 }  // namespace
 
-std::span<const DialectRow> dialects() { return kDialects; }
-
 const DialectRow& dialect_row(Dialect dialect) {
   const auto at = static_cast<std::size_t>(dialect);
   KP_ASSERT(at < std::size(kDialects));

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -32,7 +31,6 @@ struct DialectRow {
   std::string_view contract = "";
 };
 
-std::span<const DialectRow> dialects();
 const DialectRow& dialect_row(Dialect dialect);
 std::optional<Dialect> dialect_from_name(std::string_view name);
 std::string dialect_names();  // "cpp|cuda|plan|..."

@@ -2,6 +2,7 @@
 #include "core/proposal/proposal.h"
 
 #include "base/hash.h"
+#include "core/candidate/language.h"
 
 namespace kernelpro {
 
@@ -22,6 +23,11 @@ std::optional<Feedback> feedback_from_name(std::string_view name) {
     if (feedback_name(f) == name) return f;
   }
   return std::nullopt;
+}
+
+std::string source_key(const Known& known) {
+  return std::string(language_name(known.candidate.language)) + ":" +
+         (known.brief() ? known.source_hash : source_hash(known.candidate.source));
 }
 
 double comparable_us(const Known& known) {

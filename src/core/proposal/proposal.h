@@ -49,7 +49,8 @@ using KnownPtr = std::shared_ptr<const Known>;
 using History = std::vector<KnownPtr>;  // in order of evaluation
 
 std::string content_hash(const Known& known);
-double comparable_us(const Known& known);  // 0 when not correct
+std::string source_key(const Known& known);  // the same for one source, whatever its knobs
+double comparable_us(const Known& known);    // 0 when not correct
 // What `before` would take when `after` was measured, over what it took when it was measured
 // itself. 1 where one of them is not correct.
 double drift_between(const Known& before, const Known& after);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gains as counterfactuals on a kernel's account: speedups of the kernel, at least 1. Elimination,
-// hiding and occupancy are those of GPA (HPCToolkit, GPUEstimator.cpp). Pure.
+// Gains as counterfactuals on a kernel's account: speedups of the kernel, at least 1. Elimination
+// and occupancy are those of GPA (HPCToolkit, GPUEstimator.cpp). Pure.
 #pragma once
 
 #include "core/finding/account.h"
@@ -9,25 +9,14 @@ namespace kernelpro {
 
 // B of the time T goes: T / (T - B).
 double gain_eliminating(const KernelAccount& kernel, double us);
-// B is overlapped with work that takes A: T / (T - min(A, B)).
-double gain_hiding(const KernelAccount& kernel, double active_us, double us);
 // More warps per scheduler, each ready as often as now; never below the floor.
 // S = [1 - (1 - I)^then] / [1 - (1 - I)^now], with I the fraction of its cycles that a warp issues.
 double gain_of_warps(const KernelAccount& kernel, double now, double then);
-// Blocks keep every multiprocessor busy to the end.
-double gain_spreading(const KernelAccount& kernel);
-// Only `left` (0..1) of the excess bytes are moved.
-double gain_of_bytes(const KernelAccount& kernel, double left);
-// Arithmetic on a unit that is `faster` times as fast, down to `memory_floor_us`.
-double gain_of_unit(const KernelAccount& kernel, double faster, double memory_floor_us);
 
 // All that lies beyond the floor goes, and the rest of the call stays: no change of the kernel can
 // gain the call more. `slack`: a factor by which the floor may be beaten; `longer`: one by which
 // the kernel may take longer in the call than where it was measured alone.
 double most_of_kernel(const Account& account, const KernelAccount& kernel, double slack = 1,
                       double longer = 1);
-
-// A kernel's speedup as the call's (Amdahl's law).
-double gain_of_call(const Account& account, const KernelAccount& kernel, double speedup);
 
 }  // namespace kernelpro

@@ -291,16 +291,9 @@ TEST(Gains, AreCounterfactuals) {
                   {PartKind::kWaves, {}, 20, Level::kCounters, ""},
                   {PartKind::kIssue, {}, 20, Level::kCounters, ""}};
   EXPECT_DOUBLE_EQ(gain_eliminating(kernel, 50), 2);
-  EXPECT_DOUBLE_EQ(gain_hiding(kernel, 20, 50), 1.25);
-  EXPECT_DOUBLE_EQ(gain_spreading(kernel), 1.25);
-  EXPECT_DOUBLE_EQ(gain_of_bytes(kernel, 0.5), 1 / 0.9);
-  EXPECT_DOUBLE_EQ(gain_of_unit(kernel, 2, 0), 1 / 0.9);
   EXPECT_NEAR(gain_of_warps(kernel, 1, 2), 1.9, 1e-9);
   EXPECT_DOUBLE_EQ(gain_of_warps(kernel, 1, 64), 2.5) << "never below the floor";
   EXPECT_DOUBLE_EQ(gain_of_warps(kernel, 4, 2), 1);
-  Account account;
-  account.us = 200;
-  EXPECT_DOUBLE_EQ(gain_of_call(account, kernel, 2), 1 / 0.75);
 }
 
 }  // namespace

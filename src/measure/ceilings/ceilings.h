@@ -16,9 +16,9 @@ enum class CeilingsWanted {
   kAgain,  // measure now, even if they are cached
 };
 // Describes this machine, with ceilings measured in a child process and cached
-// (measure/ceilings/rounds.h): for the UTC day if the machine was quiet, else until the next
-// command needs them. Keeps the best rates seen. Fails with kEnvironment when the target cannot be
-// used here; the message gives the reason.
+// (measure/ceilings/rounds.h): for the UTC day if the machine was quiet, else for five minutes.
+// Keeps the best rates seen. Fails with kEnvironment when the target cannot be used here; the
+// message gives the reason.
 Result<Machine> describe_cpu_machine(CeilingsWanted wanted = CeilingsWanted::kAny);
 Result<Machine> describe_cuda_machine(CeilingsWanted wanted = CeilingsWanted::kAny);
 

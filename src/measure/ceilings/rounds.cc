@@ -109,8 +109,11 @@ std::optional<Machine> remembered_machine(TargetKind target, const std::string& 
 }
 
 bool still_good(const Ceilings& ceilings, const std::string& now) {
-  return ceilings.quiet && ceilings.rounds > 0 &&
-         ceilings.measured_at.substr(0, 10) == now.substr(0, 10);
+  if (ceilings.rounds <= 0) return false;
+  if (ceilings.quiet) return ceilings.measured_at.substr(0, 10) == now.substr(0, 10);
+  const std::optional<std::int64_t> from = utc_seconds(ceilings.measured_at);
+  const std::optional<std::int64_t> to = utc_seconds(now);
+  return from && to && *to >= *from && *to - *from < kBusyCeilingsLast;
 }
 
 Result<Machine> described_machine(const std::string& path, CeilingsWanted wanted,

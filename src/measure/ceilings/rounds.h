@@ -34,8 +34,11 @@ inline constexpr RoundsPlan kImprovePlan{6, 2, 0.02};
 // failure ends the rounds.
 Result<Machine> best_of_rounds(const MeasureRound& measure, const RoundsPlan& plan);
 
+// Measuring takes seconds, and a machine that was busy a moment ago mostly still is.
+inline constexpr int kBusyCeilingsLast = 300;  // seconds
+
 // Whether cached ceilings are good enough not to measure again at `now` (utc_now()): quiet ones on
-// the same UTC day, those from a busy machine never.
+// the same UTC day, those from a busy machine for kBusyCeilingsLast.
 bool still_good(const Ceilings& ceilings, const std::string& now);
 
 // The cache file of a target's machine; `key` tells machines apart.

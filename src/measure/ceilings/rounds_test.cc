@@ -118,7 +118,7 @@ TEST(DescribedMachine, QuietCeilingsAreKeptForTheDay) {
       still_good(machine_from_json(*read_file(path, 1 << 20))->ceilings, "2026-11-23T00:00:01Z"));
 }
 
-TEST(DescribedMachine, CeilingsOfABusyMachineAreMeasuredAgainByTheNextCommand) {
+TEST(DescribedMachine, CeilingsOfABusyMachineAreMeasuredAgainMinutesLater) {
   const TempDir dir;
   const std::string path = join(dir.path(), "machine.json");
   Fake busy;
@@ -126,7 +126,10 @@ TEST(DescribedMachine, CeilingsOfABusyMachineAreMeasuredAgainByTheNextCommand) {
   const auto first = busy.described(path, CeilingsWanted::kAny);
   ASSERT_TRUE(first);
   EXPECT_FALSE(first->ceilings.quiet);
-  EXPECT_FALSE(still_good(first->ceilings, kToday));
+  EXPECT_TRUE(still_good(first->ceilings, "2026-11-22T09:04:59Z"));
+  EXPECT_FALSE(still_good(first->ceilings, "2026-11-22T09:05:00Z"));
+  EXPECT_FALSE(still_good(first->ceilings, "2026-11-22T08:59:59Z")) << "the clock was set back";
+  EXPECT_FALSE(still_good(first->ceilings, "today"));
   const int so_far = busy.measured;
   ASSERT_TRUE(busy.described(path, CeilingsWanted::kAny));
   EXPECT_EQ(busy.measured, so_far) << "the same command asks again";
@@ -135,7 +138,9 @@ TEST(DescribedMachine, CeilingsOfABusyMachineAreMeasuredAgainByTheNextCommand) {
   ASSERT_TRUE(write_file(next, *read_file(path, 1 << 20)));
   Fake quiet;
   quiet.round(80e9, 200e9, 0);
-  const auto again = quiet.described(next, CeilingsWanted::kAny);
+  ASSERT_TRUE(quiet.described(next, CeilingsWanted::kAny));
+  EXPECT_EQ(quiet.measured, 0) << "seconds later";
+  const auto again = quiet.described(next, CeilingsWanted::kAny, "2026-11-22T09:06:00Z");
   ASSERT_TRUE(again);
   EXPECT_GT(quiet.measured, 0);
   EXPECT_TRUE(again->ceilings.quiet);

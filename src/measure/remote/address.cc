@@ -122,12 +122,7 @@ Result<StationAddress> named(const std::string& name) {
 
 }  // namespace
 
-std::string stations_file() {
-  const char* config = std::getenv("XDG_CONFIG_HOME");
-  if (config != nullptr && *config == '/') return join(config, "kernelpro/stations.toml");
-  const char* home = std::getenv("HOME");
-  return join(home != nullptr ? home : "/", ".config/kernelpro/stations.toml");
-}
+std::string stations_file() { return config_file("stations.toml"); }
 
 Result<StationAddress> station_address(const std::string& text) {
   return text.starts_with(kSsh) ? over_ssh(text) : named(text);

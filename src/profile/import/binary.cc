@@ -279,7 +279,9 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
                     (!kernel.empty() ? " with \"" + kernel + "\" in its name"
                      : names.empty() ? ""
                                      : " of those that are asked for"),
-                "check that it was compiled with a __global__ function in it", Cause::kNoCode);
+                !kernel.empty() ? "leave --kernel out to see which kernels it has"
+                                : "check that it was compiled with a __global__ function in it",
+                Cause::kNoCode);
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Found& a, const Found& b) { return a.weight > b.weight; });

@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::size_t kMostText = 160;
 
-bool is_source(const std::string& name) {
-  for (const char* end : {".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".py"}) {
-    if (name.ends_with(end)) return name.find('/') == std::string::npos;
-  }
-  return false;
-}
-
 // The first instruction in the strings of a line of inline PTX, but for those that only set it up;
 // "": none.
 std::string ptx_of(std::string_view line) {
@@ -62,6 +55,13 @@ std::string asm_around(const LineText& text, const SourceLine& at) {
 }
 
 }  // namespace
+
+bool is_source(const std::string& name) {
+  for (const char* end : {".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".cxx", ".py"}) {
+    if (name.ends_with(end)) return name.find('/') == std::string::npos;
+  }
+  return false;
+}
 
 void add_text(const LineText& text, SourceLine* line) {
   if (!text) return;

@@ -11,6 +11,9 @@
 
 namespace kernelpro {
 
+// Whether a file's name, without folders, has the extension of a source.
+bool is_source(const std::string& name);
+
 // The text of a source line; "": not at hand.
 using LineText = std::function<std::string(const std::string& file, int line)>;
 // Lines as the compiler numbers them: `#line N`, which apply_knobs writes behind the values of

@@ -56,22 +56,6 @@ int by_shared(const SmLimits& sm, const BlockNeeds& needs, int bytes) {
 
 }  // namespace
 
-std::string_view limiter_name(OccupancyLimiter limiter) {
-  switch (limiter) {
-    case OccupancyLimiter::kRegisters:
-      return "registers";
-    case OccupancyLimiter::kSharedMemory:
-      return "shared memory";
-    case OccupancyLimiter::kWarps:
-      return "warps";
-    case OccupancyLimiter::kBlocks:
-      return "blocks";
-    case OccupancyLimiter::kBarriers:
-      break;
-  }
-  return "barriers";
-}
-
 Occupancy occupancy(const SmLimits& sm, const BlockNeeds& needs) {
   KP_ASSERT(needs.threads > 0);
   Occupancy o;
@@ -82,20 +66,7 @@ Occupancy occupancy(const SmLimits& sm, const BlockNeeds& needs) {
   o.by_shared = by_shared(sm, needs, needs.shared_bytes);
   if (needs.barriers > 0 && sm.barriers > 0) o.by_barriers = sm.barriers / needs.barriers;
 
-  // On ties, name the resource that a kernel's author controls best.
-  const std::pair<int, OccupancyLimiter> limits[] = {
-      {o.by_registers, OccupancyLimiter::kRegisters},
-      {o.by_shared, OccupancyLimiter::kSharedMemory},
-      {o.by_warps, OccupancyLimiter::kWarps},
-      {o.by_blocks, OccupancyLimiter::kBlocks},
-      {o.by_barriers, OccupancyLimiter::kBarriers},
-  };
-  o.blocks = Occupancy::kUnlimited;
-  for (const auto& [blocks, limiter] : limits) {
-    if (blocks >= o.blocks) continue;
-    o.blocks = blocks;
-    o.limiter = limiter;
-  }
+  o.blocks = std::min({o.by_registers, o.by_shared, o.by_warps, o.by_blocks, o.by_barriers});
   o.warps = o.blocks * warps;
   o.fraction = static_cast<double>(o.warps) / sm.warps;
   for (int registers = needs.registers - 1; registers > 0; --registers) {

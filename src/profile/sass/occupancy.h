@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Occupancy: how many blocks of a kernel are resident on a multiprocessor, which resource limits
-// them, and what would fit one more. Pure.
+// Occupancy: how many blocks of a kernel are resident on a multiprocessor, how many each resource
+// allows, and what would fit one more. Pure.
 #pragma once
-
-#include <string_view>
 
 #include "core/machine/architecture.h"
 
@@ -18,14 +16,10 @@ struct BlockNeeds {
   int shared_carveout = -1;  // the kernel's preferred percentage; -1: the driver's choice
 };
 
-enum class OccupancyLimiter { kRegisters, kSharedMemory, kWarps, kBlocks, kBarriers };
-std::string_view limiter_name(OccupancyLimiter limiter);  // "registers", "shared memory" ...
-
 struct Occupancy {
   int blocks = 0;  // resident per multiprocessor; 0: the kernel cannot be launched
   int warps = 0;
   double fraction = 0;  // resident warps over the multiprocessor's maximum
-  OccupancyLimiter limiter = OccupancyLimiter::kWarps;
   // Blocks that each resource alone allows; kUnlimited if the kernel does not use it.
   static constexpr int kUnlimited = 1 << 20;
   int by_registers = kUnlimited;

@@ -25,26 +25,26 @@ TEST(Occupancy, KnowsItsArchitectures) {
   for (const char* arch : kArchs) EXPECT_NE(Architecture::parse(arch)->limits(), nullptr) << arch;
 }
 
-TEST(Occupancy, NamesTheLimiterAndTheNextStep) {
+TEST(Occupancy, WhatLimitsItAndTheNextStep) {
   const SmLimits sm = *Architecture::parse("sm_90a")->limits();
   // 256 threads with 72 registers: 2304 a warp, 28 warps, 3 blocks.
   Occupancy o = occupancy(sm, {256, 72, 0});
   EXPECT_EQ(o.blocks, 3);
-  EXPECT_EQ(o.limiter, OccupancyLimiter::kRegisters);
+  EXPECT_EQ(o.by_registers, 3);
   EXPECT_EQ(o.registers_for_more, 64);
   EXPECT_DOUBLE_EQ(o.fraction, 24.0 / 64);
   EXPECT_EQ(occupancy(sm, {256, o.registers_for_more, 0}).blocks, 4);
   // 100 KB a block: two fit; three would with 75 KB.
   o = occupancy(sm, {128, 32, 100 * 1024});
   EXPECT_EQ(o.blocks, 2);
-  EXPECT_EQ(o.limiter, OccupancyLimiter::kSharedMemory);
+  EXPECT_EQ(o.by_shared, 2);
   EXPECT_EQ(o.shared_bytes_for_more, 75 * 1024);
   EXPECT_EQ(occupancy(sm, {128, 32, o.shared_bytes_for_more}).blocks, 3);
   EXPECT_EQ(occupancy(sm, {128, 32, o.shared_bytes_for_more + 1}).blocks, 2);
   // Tiny blocks: the number of blocks.
   o = occupancy(sm, {32, 16, 0});
   EXPECT_EQ(o.blocks, 32);
-  EXPECT_EQ(o.limiter, OccupancyLimiter::kBlocks);
+  EXPECT_EQ(o.by_blocks, 32);
   // More than a block may have.
   EXPECT_EQ(occupancy(sm, {128, 32, 228 * 1024}).blocks, 0);
   EXPECT_EQ(occupancy(sm, {1024, 80, 0}).blocks, 0);

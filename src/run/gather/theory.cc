@@ -17,6 +17,7 @@
 #include "profile/import/binary.h"
 #include "profile/places/causes.h"
 #include "profile/places/definitions.h"
+#include "profile/places/line_text.h"
 #include "profile/places/places.h"
 #include "profile/places/sites.h"
 #include "profile/sass/device_code.h"
@@ -154,16 +155,9 @@ void mix_again(const SassFunction& function, const KernelSamples& samples, Evide
 
 constexpr std::int64_t kMostSource = 4 << 20;
 
-bool is_source(const std::string& name) {
-  for (const char* end : {".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".cxx"}) {
-    if (name.ends_with(end)) return true;
-  }
-  return false;
-}
-
 // The first of these folders that has the file.
 std::string read_source(const std::vector<std::string>& folders, const std::string& name) {
-  if (!is_source(name) || name.find('/') != std::string::npos) return "";
+  if (!is_source(name) || name.ends_with(".py")) return "";
   for (const std::string& folder : folders) {
     if (auto text = read_file(join(folder, name), kMostSource)) return std::move(*text);
   }

@@ -67,22 +67,4 @@ Result<Task> load_task(const std::string& folder, bool cpu_only) {
   return task;
 }
 
-Result<void> check_fits(const Task& task, const Case& c, std::int64_t available_bytes) {
-  constexpr double kCopies = 3;  // the tensors and two spare copies
-  double bytes = static_cast<double>(workspace_bytes(task, c));
-  for (const Shaped& shaped : shaped_tensors(task, c)) {
-    bytes += kCopies * static_cast<double>(shaped.bytes);
-    if (shaped.tensor->role != Role::kOutput) continue;
-    // The reference's output: doubles for floating types.
-    bytes += is_floating(shaped.tensor->dtype) ? 8.0 * static_cast<double>(shaped.elements)
-                                               : static_cast<double>(shaped.bytes);
-  }
-  if (bytes <= static_cast<double>(available_bytes)) return {};
-  return fail(ErrorKind::kBadInput,
-              "the case " + c.name + " of " + task.name + " needs " + human_bytes(bytes) +
-                  " with its reference and spare copies, but only " +
-                  human_bytes(static_cast<double>(available_bytes)) + " are available",
-              "make its dims smaller, or leave this machine's target out of its targets");
-}
-
 }  // namespace kernelpro

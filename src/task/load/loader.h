@@ -22,8 +22,4 @@ Result<Task> load_task(const std::string& folder, bool cpu_only = false);
 // and kernels stay empty. `path` is used in messages and sets Task::folder. Safe on any bytes.
 Result<Task> parse_task(std::string_view text, const std::string& path);
 
-// Fails with kBadInput when the case's tensors (inputs, outputs, references, workspace, and two
-// spare copies) need more than `available_bytes`.
-Result<void> check_fits(const Task& task, const Case& c, std::int64_t available_bytes);
-
 }  // namespace kernelpro

@@ -292,20 +292,6 @@ TEST_F(TaskFolder, RefusesBytesThatAreNoText) {
   EXPECT_EQ(failure(), "DIR/kernel.cpp is empty");
 }
 
-TEST(CheckFits, CountsCopiesAndReferences) {
-  const auto task = parse_task(kGood, "task.toml");
-  ASSERT_TRUE(task);
-  const Case& c = task->cases[1];
-  // x: 1024*2*2 halves; y: one float and one double; workspace: 4096 bytes.
-  const std::int64_t needed = 3 * (1024 * 4 * 2 + 4) + 8 + 4096;
-  EXPECT_TRUE(check_fits(*task, c, needed));
-  const auto refused = check_fits(*task, c, needed - 1);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().kind, ErrorKind::kBadInput);
-  EXPECT_TRUE(contains(refused.error().message, "the case large of sum needs 28.7 kB"))
-      << refused.error().message;
-}
-
 TEST(Examples, LoadAndNameTheirKnobs) {
   for (const char* name : {"softmax", "layernorm", "matmul"}) {
     const auto task = load_task(std::string(KERNELPRO_SOURCE_DIR) + "/examples/" + name);

@@ -13,9 +13,8 @@ namespace kernelpro {
 // Increase whenever the tables or the word processing change; an older index is rebuilt.
 constexpr int kIndexVersion = 3;
 
-// The columns of the full-text tables, in order.
-enum ChunkColumn { kChunkSymbol, kChunkPath, kChunkDoc, kChunkSignature, kChunkBody };
-enum FileColumn { kFileSymbol, kFilePath, kFileIntro, kFileDoc, kFileBody };
+// Of the full-text tables. Of chunks: symbol, path, doc, signature, body; of files: symbols, path,
+// intro, docs, body.
 constexpr int kColumns = 5;
 
 // Creates the tables in an empty database.

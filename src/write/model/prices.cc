@@ -56,13 +56,6 @@ Result<Price> read_row(const toml::table& row, const std::string& where) {
   return price;
 }
 
-std::string config_file() {
-  const char* config = std::getenv("XDG_CONFIG_HOME");
-  if (config != nullptr && *config == '/') return join(config, "kernelpro/prices.toml");
-  const char* home = std::getenv("HOME");
-  return home != nullptr && *home != '\0' ? join(home, ".config/kernelpro/prices.toml") : "";
-}
-
 }  // namespace
 
 double cost_usd(const Price& price, const Usage& usage) {
@@ -99,7 +92,7 @@ Result<Prices> Prices::parse(std::string_view text, const std::string& path) {
 }
 
 Result<Prices> Prices::load() {
-  std::string path = config_file();
+  std::string path = config_file("prices.toml");
   const char* named = std::getenv("KERNELPRO_PRICES");
   if (named != nullptr && *named != '\0') {
     path = named;

@@ -38,11 +38,6 @@ struct Settings {
   double slowest_us = 0;
 };
 
-std::string source_key(const Known& known) {
-  return std::string(language_name(known.candidate.language)) + ":" +
-         (known.brief() ? known.source_hash : source_hash(known.candidate.source));
-}
-
 void add(const KnownPtr& known, Settings* settings) {
   settings->all.push_back(known);
   const double us = comparable_us(*known);
