@@ -216,12 +216,12 @@ def page():
         "![Shares of the limit that the machine sets: before and after](kernels.svg)", "",
         "Confirmed in fresh processes, with all probes, in turn with the start; where there are two records, the second "
         "began with the first one's winner, so that factors and the bounds of their intervals multiply, and the start's "
-        "time is computed. The limit is what the measured "
+        "time is computed. The limit is what that day's measured "
         "bandwidth and arithmetic rates allow for the definition's own bytes and operations. Bars of the chart are "
         "shares of it, of the kernels in the first table.", ""] + table(kernels) + [
         "", f"## KernelBench, {len(suite)} of {tasks - len(IDENTITIES)} tasks", "",
         "Fifteen tasks a level [drawn by a rule](kernelbench.md), without the identities 2/44 and 2/72, at strict fp32: those "
-        "that are confirmed in fresh processes (where a faster kernel came later and waits for that, the one before it). "
+        "that are confirmed in fresh processes (where a faster kernel is not confirmed yet, the one before it). "
         "Over the start: in turn with the module itself (`-`: its start is in host form, timed from outside). Eager PyTorch "
         "and torch.compile at fp32 were timed by themselves. All runs are in "
         f"[open.tar.xz]({os.path.relpath(SUITE, 'results')}).", ""] + suite_means(suite) + [""] + suite_table(suite) + [

@@ -19,9 +19,10 @@ Each arm is an ordinary run, continued with `kernelpro propose` and `kernelpro m
 chooses what to build on, and the request tells what was tried. `none` hears times only; `diagnosed` the
 account, the findings and what the last change did; `asked` what `none` hears, and may ask: its folder
 has a program `ask`, which answers from the run's diagnoses and notes in asked.txt what it was asked.
-A run with a confirmation that goes on loses it; `measure` keeps the run as it was in NAME/confirmed.jsonl,
-until its new best is confirmed. `mcts` and `greedy` hear what `diagnosed` hears and choose what to build on as their names say; a task's
+`mcts` and `greedy` hear what `diagnosed` hears and choose what to build on as their names say; a task's
 arms begin as copies of one run, with one measured start.
+A confirmed run loses its confirmation when it goes on: `measure` keeps the run as it was, as
+NAME/ARM.confirmed.jsonl, until its new best is confirmed.
 `ask DIR` writes DIR/requests/NAME/ARM/GENERATION/, each a folder that a writer sees alone; kernels go
 into its reply/. `measure` leaves out what was measured already.
 """
@@ -48,7 +49,7 @@ from gains import geometric, interval
 # What an arm's requests tell, and how it chooses what to build on.
 ARMS = {"none": ("none", ""), "diagnosed": ("diagnosed", ""), "asked": ("none", ""),
         "greedy": ("diagnosed", "greedy"), "mcts": ("diagnosed", "mcts")}
-CONFIRMED = "confirmed.jsonl"
+CONFIRMED = "confirmed"  # in names of runs as they were when they were confirmed
 # A kernel with one of these ranks below one without, whatever its time (core/evaluation/label.h).
 LOWERED = {"given-distribution-only", "given-parameters-only", "coarser-than-fp32"}
 
@@ -193,7 +194,7 @@ def recall(options):
         print(f"{run}: {wrong or 'recalled'}", flush=True)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         list(pool.map(one, sorted(path for path in glob.glob(os.path.join(options.folder, "*", "*.jsonl"))
-                                  if os.path.basename(path) != CONFIRMED)))
+                                  if CONFIRMED not in os.path.basename(path))))
 
 
 def settle(run, **own):
@@ -214,7 +215,7 @@ def keep(options):
             into = os.path.join(folder, name)
             os.makedirs(into, exist_ok=True)
             # The task, PyTorch's own times (bench/kernelbench/baselines.py), an earlier confirmation.
-            for pattern in ("*.py", "*.json", CONFIRMED):
+            for pattern in ("*.py", "*.json", f"*{CONFIRMED}*.jsonl"):
                 for path in glob.glob(os.path.join(options.folder, name, pattern)):
                     shutil.copy(path, into)
             text = os.path.join(into, arm + ".jsonl")
@@ -328,14 +329,20 @@ def ask(options):
         print(seen)
 
 
-def remember_confirmed(options, run):
-    """Of a confirmed run that is about to go on, the text."""
+def is_confirmed(options, run):
     out, _ = call(options, "show", run, "--json")
-    if json.loads(out)["confirmed"]:
-        path = os.path.join(os.path.dirname(run), CONFIRMED)
-        _, wrong = call(options, "trajectories", run, "--output", path)
-        if not wrong:
-            without_paths(path)
+    return json.loads(out)["confirmed"]
+
+
+def remember_confirmed(options, run):
+    """Keeps a confirmed run that is about to go on, as text. What went wrong, or ""."""
+    if not is_confirmed(options, run):
+        return ""
+    _, wrong = call(options, "trajectories", run, "--output", run + ".new")
+    if not wrong:
+        without_paths(run + ".new")
+        os.replace(run + ".new", f"{run}.{CONFIRMED}.jsonl")
+    return wrong
 
 
 def measure(options):
@@ -354,7 +361,10 @@ def measure(options):
         for reply in replies:
             shutil.copy(reply, os.path.join(to, f"g{generation}-{os.path.basename(reply)}"))
         begun = time.monotonic()
-        remember_confirmed(options, run)
+        wrong = remember_confirmed(options, run)
+        if wrong:
+            print(f"{name}, {arm}: {wrong}", flush=True)
+            return
         _, wrong = call(options, "measure", run, "--no-confirm", *options.extra, gpu=gpu[-1] if gpu else None,
                         accepted=(0, 1))  # 7: every reply was refused
         shown, _ = call(options, "show", run, "--json")
@@ -393,8 +403,8 @@ def confirm(options):
         name, arm, run = item
         begun = time.monotonic()
         _, wrong = call(options, "measure", run, *options.extra, gpu=gpu[-1] if gpu else None)
-        before = os.path.join(os.path.dirname(run), CONFIRMED)
-        if not wrong and os.path.exists(before):
+        before = f"{run}.{CONFIRMED}.jsonl"
+        if not wrong and os.path.exists(before) and is_confirmed(options, run):
             os.remove(before)
         print(f"{name}, {arm}: {wrong or 'confirmed'} in {time.monotonic() - begun:.0f} s", flush=True)
     chosen = runs(options)

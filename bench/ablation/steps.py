@@ -10,7 +10,8 @@ many came out more than 2 % ahead of the best so far, and the mean gain over tha
 0 where the step was behind it or failed). Settings that the tuner tried count for what is the best, not
 as steps. Steps from the start are left out of the second table: every writer finds something there.
 The third has the steps from parents behind the best, by whether what their own diagnosis promised
-would have taken them past it. The last line: of the steps whose request named another parent than the
+would have taken them past it. Then what share of their promises was gained over parents that are no
+start, and the last line: of the steps whose request named another parent than the
 best so far, how many sources share more lines with the best, which the request shows beside it.
 """
 import argparse
@@ -121,8 +122,9 @@ def main():
     table([("a promise that reaches the best", [step for step in behind if step[0] < step[3]]),
            ("one that does not", [step for step in behind if step[0] >= step[3]])])
     kept = [(math.log(step[0] * step[1]), math.log(step[3])) for step in steps if step[1] and not step[2] and step[3] > AHEAD]
-    print(f"\nOf what {len(kept)} parents promised that are not a start, {sum(k[0] for k in kept) / sum(k[1] for k in kept):.2f} "
-          f"was gained over them (of the logarithms' sums; median {statistics.median(k[0] / k[1] for k in kept):.2f}).")
+    if kept:
+        print(f"\nOf what {len(kept)} parents promised that are not a start, {sum(k[0] for k in kept) / sum(k[1] for k in kept):.2f} "
+              f"was gained over them (of the logarithms' sums; median {statistics.median(k[0] / k[1] for k in kept):.2f}).")
     near = [step[4] for step in steps if step[4] is not None]
     print(f"\nOf {len(near)} sources asked for on another parent than the best, {near.count('best')} are nearer to the "
           f"best, {near.count('parent')} to their parent.")

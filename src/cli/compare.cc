@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/tasks.h"
+#include "core/evidence/target.h"
 #include "diagnose/diagnose.h"
 #include "measure/remote/stations.h"
 #include "report/comparison.h"
@@ -97,6 +98,22 @@ ComparedSide gathered_side(const Options& options, const std::string& what) {
   return side;
 }
 
+// A ratio of times says something only where both did the same work.
+void refuse_other_work(const ComparedSide& before, const ComparedSide& after) {
+  std::string differs;
+  const auto target = evidence_target(before.evidence), other = evidence_target(after.evidence);
+  if (target && other && *target != *other) differs = "targets";
+  for (const char* name : {"task.compulsory_bytes", "task.flops"}) {
+    const auto old = before.evidence.get(name), now = after.evidence.get(name);
+    if (old && now && *old != *now) differs = "work: their tasks or sizes are not the same";
+  }
+  if (differs.empty()) return;
+  throw Fatal(
+      {ErrorKind::kBadInput,
+       before.name + " and " + after.name + " cannot be compared: they have different " + differs,
+       "give two versions of one kernel, measured on the same sizes"});
+}
+
 int run_compare(const Options& options) {
   const std::string before = options.text("OLD"), after = options.text("NEW");
   std::optional<double> least;
@@ -105,10 +122,13 @@ int run_compare(const Options& options) {
     throw Fatal({ErrorKind::kBadInput, "--at-least is a speed-up, as 0.97 or 1.1",
                  "give a number between 0 and 1000"});
   }
+  const auto compare_recorded = [&] {
+    const ComparedSide one = gathered_side(options, before), other = gathered_side(options, after);
+    refuse_other_work(one, other);
+    return compare(one, other, std::nullopt);
+  };
   const SideBySide comparison =
-      options.has("--task")
-          ? compare_sources(options, before, after)
-          : compare(gathered_side(options, before), gathered_side(options, after), std::nullopt);
+      options.has("--task") ? compare_sources(options, before, after) : compare_recorded();
   if (least && comparison.after_wrong.empty() && !speedup_of(comparison)) {
     throw Fatal({ErrorKind::kBadInput, "--at-least needs times, and these two versions have none",
                  "compare sources with --task, or reports that have times; or leave it out"});

@@ -250,6 +250,7 @@ TEST(Story, AnIntervalThatHoldsOneIsNoGain) {
   EXPECT_TRUE(contains(text, "Not shown to be faster than the start: 6.91x (95 % interval 0.80x"))
       << text;
   EXPECT_FALSE(contains(text, "6.91x faster")) << text;
+  EXPECT_FALSE(contains(text, "down from")) << text;
 }
 
 // The confirmation runs all probes; a search runs a few of them.

@@ -242,8 +242,9 @@ std::string verdict(const RunView& view, const Story& story) {
                  : std::string()) +
             ", not yet confirmed)";
   }
-  return text + ": " + now + ", down from " + human_us(story.final_baseline_us) + "." +
-         (story.confirmed ? caveats(view, story) : "") + ranked_below(story);
+  return text + ": " + now + (shown ? ", down from " : ", against ") +
+         human_us(story.final_baseline_us) + "." + (story.confirmed ? caveats(view, story) : "") +
+         ranked_below(story);
 }
 
 std::string credit(const Story& story) {

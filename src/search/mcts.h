@@ -18,11 +18,10 @@
 // - Dead ends are put off, with a reason: far slower than the fastest, or several tries in a row
 //   without progress. They are expanded when nothing else is left; after them, nodes at the ceiling
 //   that may have a little left (SearchParameters::ceiling).
-// - A candidate that its own diagnosis will hardly take past the fastest, by what is usually kept
-// of
-//   a promise (SearchParameters::kept), comes after all these, unless it is at the ceiling itself:
-//   a request that builds on it is mostly answered from the fastest, or in vain. Only where
-//   diagnoses promise anything: without them, times alone say little.
+// - A candidate whose diagnosis will hardly take it past the fastest, by what is usually kept of a
+//   promise (SearchParameters::kept), comes after all these, unless it is at the ceiling itself: a
+//   request that builds on it is mostly answered from the fastest, or in vain. Only where diagnoses
+//   promise anything: without them, times alone say little.
 // - Expansions in flight count as visits with reward 0 (virtual loss).
 // Deterministic: no random numbers; ties go to the older node.
 //

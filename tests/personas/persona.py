@@ -62,11 +62,6 @@ def until(holds, what):
         time.sleep(0.1)
 
 
-def gap(holds, what):
-    """Something that the pages promise and that the program is known not to keep."""
-    print(f"gap closed, make it a check: {what}" if holds else f"known gap: {what}")
-
-
 class Running:
     """A command that goes on; a thread reads its lines as they come."""
 

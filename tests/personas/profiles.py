@@ -9,7 +9,7 @@ import json
 import shutil
 from pathlib import Path
 
-from persona import check, gap, tell
+from persona import check, tell
 
 # As `ncu --page raw --csv ./app` prints it.
 RAW = """==PROF== Connected to process 4711 (app)
@@ -62,6 +62,8 @@ def recorded_evidence(me, source):
     shutil.copy(fixtures / "axpy-sound.json", me.work)
     me.run("diagnose", "axpy-sound.json").says("nothing left to gain")
     me.run("compare", "axpy-scalar.json", "axpy-sound.json").says("axpy")
+    me.run("compare", "axpy-scalar.json", "flaw-conv7-all_taps_global.json", status=2).refused("different work")
+    me.run("compare", "axpy-scalar.json", "cpu-matmul-scalar.json", status=2).refused("different")
     cut = (me.work / "axpy-scalar.json").read_text()[:500]
     (me.work / "cut.json").write_text(cut)
     me.run("diagnose", "cut.json", status=2).refused("cut off", "--evidence")
@@ -77,7 +79,7 @@ def counters(me, source):
 
     (me.work / "raw.csv").write_text(RAW)
     raw = me.run("diagnose", "raw.csv").says("2 launches", "H100", "--bytes", "axpy")
-    gap("by machine code" not in raw.text, "an account without machine code does not rest on it")
+    check("by machine code" not in raw.text, "an account without machine code does not rest on it")
     work = ["--kernel", "axpy", "--bytes", 1610612736, "--flops", 268435456]
     known = me.run("diagnose", "raw.csv", *work)
     known.says("memory bounds", "nominal peaks", "% of the ceiling", "nothing left to gain")

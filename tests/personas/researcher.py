@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from persona import check, gap, model, tell
+from persona import check, model, tell
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from environment import with_torch  # noqa: E402

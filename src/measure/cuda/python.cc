@@ -36,11 +36,11 @@ Result<CudaLink> start_python(const std::string& role, const std::string& librar
   command.env.push_back("TMPDIR=" + folder);
   command.env.push_back("HOME=" + folder);
   if (!gpu.empty()) command.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu);
-  // Files that it reads: the interpreter's and ours, the CUDA toolkit, the task. Its candidate's is
-  // copied to its own folder.
+  // Files that it reads: the interpreter's and ours, those on PYTHONPATH, the CUDA toolkit, the
+  // task. Its candidate's is copied to its own folder.
   std::vector<std::string> roots = {dirname(package)};
   if (const auto facts = find_python("")) {
-    for (std::string& root : python_roots(*facts)) roots.push_back(std::move(root));
+    for (std::string& root : candidate_roots(*facts)) roots.push_back(std::move(root));
   }
   // The user's own packages (pip install --user), which HOME would hide.
   bool user_packages = false;

@@ -179,7 +179,7 @@ Result<void> read_cubin(const std::string& cubin, const Asked& asked, std::strin
     if (only.empty() && !functions.empty()) return {};
   }
   // Checked here, so that a missing disassembler is an error and not just a note.
-  KP_ASSIGN(const Disassembly disassembly, disassemble_cubin(cubin, only));
+  KP_ASSIGN(const Disassembly disassembly, disassemble_cubin(cubin, only, KeepText::kNot));
   *left_out += disassembly.left_out;
   if (arch->empty()) *arch = arch_in(disassembly);
   const std::map<std::string, Usage> usages = resource_usage(cubin);

@@ -155,9 +155,12 @@ void mix_again(const SassFunction& function, const KernelSamples& samples, Evide
 
 constexpr std::int64_t kMostSource = 4 << 20;
 
+// That has launches as C++ writes them.
+bool is_native_source(const std::string& name) { return is_source(name) && !name.ends_with(".py"); }
+
 // The first of these folders that has the file.
 std::string read_source(const std::vector<std::string>& folders, const std::string& name) {
-  if (!is_source(name) || name.ends_with(".py")) return "";
+  if (!is_native_source(name)) return "";
   for (const std::string& folder : folders) {
     if (auto text = read_file(join(folder, name), kMostSource)) return std::move(*text);
   }
@@ -183,7 +186,7 @@ void add_sites(const SassFunction& function, const std::vector<std::string>& fol
     if (facts->sites.empty() || launched() || own.empty()) continue;
     std::size_t read = 0;
     for (const std::string& file : list_dir(own)) {
-      if (launched() || !is_source(file) || ++read > kMostFiles) continue;
+      if (launched() || !is_native_source(file) || ++read > kMostFiles) continue;
       const auto more = launch_sites(file, read_source({own}, file), kernel);
       facts->sites.insert(facts->sites.end(), more.begin(), more.end());
     }

@@ -105,7 +105,9 @@ class CandidateTest : public ::testing::Test {
       command.env.push_back(name + folder_->path());
     }
     // As the evaluator runs it.
-    std::vector<std::string> roots = program_roots(python->argv[0]);
+    const auto facts = find_python("");
+    std::vector<std::string> roots =
+        facts ? candidate_roots(*facts) : program_roots(python->argv[0]);
     roots.push_back(cache_dir());
     command.sandbox = candidate_python_sandbox(folder_->path(), roots);
     auto child = Child::start(command);

@@ -63,7 +63,8 @@ std::vector<std::string> paths_in(const char* variable) {
 
 std::vector<std::string> readable(const PythonFacts& facts, const std::string& package,
                                   const std::string& folder) {
-  std::vector<std::string> wanted = python_roots(facts);
+  std::vector<std::string> wanted = facts.folders;
+  wanted.push_back(dirname(facts.interpreter));
   wanted.push_back(folder);
   for (const char* variable : {"LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH"}) {
     for (std::string& path : paths_in(variable)) wanted.push_back(std::move(path));

@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <mutex>
 
@@ -113,11 +115,19 @@ Result<PythonFacts> search(const std::string& wanted) {
 
 }  // namespace
 
-std::vector<std::string> python_roots(const PythonFacts& facts) {
-  std::vector<std::string> roots = facts.folders;
-  for (std::string& root : program_roots(facts.interpreter)) roots.push_back(std::move(root));
-  roots.push_back(dirname(facts.interpreter));
-  std::erase_if(roots, [](const std::string& root) { return root.empty() || holds_homes(root); });
+std::vector<std::string> candidate_roots(const PythonFacts& facts) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> roots = program_roots(facts.interpreter);
+  std::error_code error;
+  const std::string kept[] = {fs::weakly_canonical(cache_dir(), error).string() + "/",
+                              fs::current_path(error).string() + "/"};
+  const char* variable = std::getenv("PYTHONPATH");
+  for (const std::string& named : split(variable == nullptr ? "" : variable, ':')) {
+    const std::string folder = named.empty() ? "" : fs::weakly_canonical(named, error).string();
+    if (folder.empty() || holds_homes(folder)) continue;
+    const auto inside = [&](const std::string& each) { return each.starts_with(folder + "/"); };
+    if (std::ranges::none_of(kept, inside)) roots.push_back(folder);
+  }
   return roots;
 }
 

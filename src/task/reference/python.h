@@ -22,9 +22,9 @@ struct PythonFacts {
 // kEnvironment if there is no interpreter, no torch, or a torch before 1.13. Safe from any thread.
 Result<PythonFacts> find_python(const std::string& wanted);
 
-// What its programs read: the folders that it imports from, those on PYTHONPATH too, and its own.
-// None that holds home folders.
-std::vector<std::string> python_roots(const PythonFacts& facts);
+// What a candidate in Python reads of it: its install root and the folders on PYTHONPATH. Of these
+// none that holds home folders, the cache, or the working folder, where runs mostly lie.
+std::vector<std::string> candidate_roots(const PythonFacts& facts);
 
 // Whether a version such as "2.11.0+cu130" is at least major.minor.
 bool version_at_least(const std::string& version, int major, int minor);

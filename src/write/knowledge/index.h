@@ -13,8 +13,8 @@ namespace kernelpro {
 // Increase whenever the tables or the word processing change; an older index is rebuilt.
 constexpr int kIndexVersion = 3;
 
-// Of the full-text tables. Of chunks: symbol, path, doc, signature, body; of files: symbols, path,
-// intro, docs, body.
+// Columns of each full-text table. Of chunks: symbol, path, doc, signature, body; of files:
+// symbols, path, intro, docs, body.
 constexpr int kColumns = 5;
 
 // Creates the tables in an empty database.

@@ -119,8 +119,9 @@ Result<std::string> source_of_reply(const std::string& reply, Language language)
   const Blocks blocks = blocks_of(text);
   if (blocks.closed.empty() && !blocks.cut) {
     if (has_entry(text, language)) return code_only(text, language);
-    return refused("the reply does not define " + entry_name(language),
-                   "write one complete source, with the entry that the prompt names");
+    return refused(
+        "the reply does not define " + entry_name(language),
+        "write one complete source that defines it; the rules of the task give its form");
   }
   std::vector<const std::string*> kernels;
   for (const std::string& block : blocks.closed) {
@@ -136,7 +137,7 @@ Result<std::string> source_of_reply(const std::string& reply, Language language)
     return refused("the reply ends inside a block of code", "write it to its end");
   }
   return refused("no block of the reply defines " + entry_name(language),
-                 "write one complete source, with the entry that the prompt names");
+                 "write one complete source that defines it; the rules of the task give its form");
 }
 
 namespace {

@@ -158,9 +158,15 @@ std::string best_line(const ProposalRequest& request) {
                      speed_text(*request.best, request) +
                      (best_is_another(request) ? "." : ": the same source with other knobs.");
   const double parent_us = comparable_us(*request.parent);
-  const bool whole = partial_text(request).empty();
-  if (whole && parent_us > 0 && parent_us <= comparable_us(*request.best)) {
-    text += " This one is no slower, but not clearly faster.";
+  const Correct* mine = request.parent->evaluation.correct();
+  const Correct* best = request.best->evaluation.correct();
+  const Borne borne =
+      borne_by(request.start != nullptr ? request.start->evaluation.correct() : nullptr);
+  const bool by_time = mine != nullptr && best != nullptr && !outranks(*best, *mine, borne) &&
+                       !objective_row(request.objective).wants_energy;
+  if (by_time && parent_us <= comparable_us(*request.best)) {
+    text += " Candidate " + std::to_string(request.parent->id) +
+            " is no slower, but not clearly faster.";
   }
   return text;
 }
