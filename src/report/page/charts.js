@@ -5,6 +5,7 @@
 (function () {
   var kWidth = 640, kHeight = 300;
   var kLeft = 58, kRight = 14, kTop = 14, kBottom = 38;
+  var kSlopeLabel = 100;  // its width
 
   function linear(low, high, from, to) {
     return function (x) { return from + (high > low ? (x - low) / (high - low) : 0.5) * (to - from); };
@@ -147,14 +148,16 @@
                     "FLOP per byte", "FLOP/s");
     roofs.forEach(function (roof) {
       var ridge = roof.rate / bandwidth;
-      svg.appendChild(line("roof", x(ridge), y(roof.rate), kWidth - kRight, y(roof.rate)));
+      svg.appendChild(line("roof", Math.max(kLeft, x(ridge)), y(roof.rate), kWidth - kRight, y(roof.rate)));
       svg.appendChild(text("end roof-label", kWidth - kRight - 4, y(roof.rate) - 5,
                            roof.name + ", " + KP.scaled(roof.rate, "FLOP/s")));
     });
     var foot = Math.max(low, bottom / bandwidth);
-    svg.appendChild(line("roof", x(foot), y(foot * bandwidth), x(peak / bandwidth), y(peak)));
-    var middle = Math.sqrt(foot * Math.min(intensity, peak / bandwidth));
-    svg.appendChild(text("roof-label", x(middle) + 8, y(middle * bandwidth) + 20,
+    var left = x(foot), ridge = x(peak / bandwidth), low_y = y(foot * bandwidth);
+    svg.appendChild(line("roof", left, low_y, ridge, y(peak)));
+    // Above the slope to its end, where no candidate stands.
+    var end = Math.min(1, kSlopeLabel / Math.max(1, ridge - left));
+    svg.appendChild(text("roof-label", left + 6, low_y + end * (y(peak) - low_y) - 8,
                          "copy, " + KP.scaled(bandwidth, "B/s")));
     svg.appendChild(line("work", x(intensity), kTop, x(intensity), kHeight - kBottom));
     timed.forEach(function (row) {
