@@ -102,16 +102,16 @@ ComparedSide gathered_side(const Options& options, const std::string& what) {
 void refuse_other_work(const ComparedSide& before, const ComparedSide& after) {
   std::string differs;
   const auto target = evidence_target(before.evidence), other = evidence_target(after.evidence);
-  if (target && other && *target != *other) differs = "targets";
+  if (target && other && *target != *other) differs = "they are for different targets";
   for (const char* name : {"task.compulsory_bytes", "task.flops"}) {
     const auto old = before.evidence.get(name), now = after.evidence.get(name);
-    if (old && now && *old != *now) differs = "work: their tasks or sizes are not the same";
+    if (old && now && *old != *now)
+      differs = "they do different work, for another task or other sizes";
   }
   if (differs.empty()) return;
-  throw Fatal(
-      {ErrorKind::kBadInput,
-       before.name + " and " + after.name + " cannot be compared: they have different " + differs,
-       "give two versions of one kernel, measured on the same sizes"});
+  throw Fatal({ErrorKind::kBadInput,
+               before.name + " and " + after.name + " cannot be compared: " + differs,
+               "give two versions of one kernel, measured on the same sizes"});
 }
 
 int run_compare(const Options& options) {

@@ -66,11 +66,9 @@ int run_list(const Options& options) {
   }
   if (shown == 0 && !options.flag("--json")) {
     const bool suite = exists(join(folder, "suite.json"));
-    std::printf(
-        "no runs in %s%s\n", folder.c_str(),
-        suite ? ", which is a suite: its runs are in folders of its arms, and kernelpro bench "
-                "--out DIR prints its results"
-              : "");
+    const std::string next = ", which is a suite: kernelpro bench --out " + folder +
+                             " prints its results, kernelpro list " + folder + "/ARM an arm's runs";
+    std::printf("no runs in %s%s\n", folder.c_str(), suite ? next.c_str() : "");
   }
   return 0;
 }

@@ -140,15 +140,6 @@ TEST_F(CubinProgram, OnlyWhatIsWanted) {
   EXPECT_FALSE(contains(disassemble_cubin(path, {"elsewhere"})->text, "-fun"));
 }
 
-TEST_F(CubinProgram, NothingIsWrittenBesideAUsersFile) {
-  disassembler("echo \"$@\"\n");
-  const std::string path = file(cubin({{"a", 16}}));
-  ASSERT_TRUE(disassemble_cubin(path, {}, KeepText::kNot));
-  EXPECT_FALSE(exists(path + ".sass.txt"));
-  ASSERT_TRUE(disassemble_cubin(path));
-  EXPECT_TRUE(exists(path + ".sass.txt"));
-}
-
 TEST_F(CubinProgram, TheLargestThatFitAreChosen) {
   disassembler("echo \"$@\"\n");
   const std::string path = file(cubin({{"a", 2 << 20}, {"b", 2 << 20}, {"c", 1 << 19}}));

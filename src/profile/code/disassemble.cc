@@ -42,7 +42,7 @@ Result<Disassembly> from_cache(const std::string& path, const std::string& binar
 
 Result<Disassembly> run_tool(const std::string& tool, const std::string& program,
                              const std::vector<std::string>& options, const std::string& binary,
-                             const std::string& cache, KeepText keep = KeepText::kBeside) {
+                             const std::string& cache) {
   const std::string asked = join_text(options, " ");
   if (Result<Disassembly> kept = from_cache(cache, binary, tool, asked)) return kept;
   Command command;
@@ -65,7 +65,7 @@ Result<Disassembly> run_tool(const std::string& tool, const std::string& program
         "run " + tool + " on the file by hand to see why");
   }
   // In a read-only folder we only lose the cache.
-  if (keep == KeepText::kBeside && ::access(dirname(cache).c_str(), W_OK) == 0) {
+  if (::access(dirname(cache).c_str(), W_OK) == 0) {
     static_cast<void>(write_file(cache, "tool: " + tool + " " + asked + "\n" + exit.output));
   }
   return Disassembly{std::move(exit.output), tool};
@@ -131,7 +131,7 @@ Selection select(const std::string& cubin, const std::vector<std::string>& only)
 }  // namespace
 
 Result<Disassembly> disassemble_cubin(const std::string& cubin,
-                                      const std::vector<std::string>& only, KeepText keep) {
+                                      const std::vector<std::string>& only) {
   const std::string file = absolute(cubin);
   const Selection selection = select(file, only);
   const bool part = !selection.names.empty();
@@ -148,7 +148,7 @@ Result<Disassembly> disassemble_cubin(const std::string& cubin,
                             std::vector<std::string> options,
                             const std::vector<std::string>& functions) -> Result<Disassembly> {
     if (part) options.insert(options.end(), {"-fun", join_text(functions, ",")});
-    Result<Disassembly> made = run_tool(tool, program, options, file, cache, keep);
+    Result<Disassembly> made = run_tool(tool, program, options, file, cache);
     if (made) made->left_out = selection.left_out;
     return made;
   };

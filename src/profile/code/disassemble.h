@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the disassemblers and keeps their text beside the binary ("X.objdump.txt", "X.sass.txt").
+// Runs the disassemblers and caches their text beside the binary ("X.objdump.txt", "X.sass.txt").
 // Blocks for up to a minute. Fails with kEnvironment when no disassembler is installed or it cannot
 // read the file.
 #pragma once
@@ -17,14 +17,10 @@ struct Disassembly {
   int left_out = 0;  // functions of a large cubin that were not disassembled, the smallest
 };
 
-// Nothing is written beside a user's own file.
-enum class KeepText { kBeside, kNot };
-
 Result<Disassembly> disassemble_host(const std::string& shared_object);
 // `only`: these functions (mangled) where the cubin has any of them; empty: all. Of a library's
 // many megabytes of code, the largest functions are chosen that give a text of bearable size.
 Result<Disassembly> disassemble_cubin(const std::string& cubin,
-                                      const std::vector<std::string>& only = {},
-                                      KeepText keep = KeepText::kBeside);
+                                      const std::vector<std::string>& only = {});
 
 }  // namespace kernelpro

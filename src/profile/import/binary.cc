@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -166,9 +167,10 @@ std::string arch_in(const Disassembly& disassembly) {
   return "";
 }
 
-Result<void> read_cubin(const std::string& cubin, const Asked& asked, std::string* arch,
-                        std::vector<Found>* found, std::map<std::string, SassFunction>* code,
-                        int* left_out) {
+// `sources`: the folder with the files that its lines name.
+Result<void> read_cubin(const std::string& cubin, const std::string& sources, const Asked& asked,
+                        std::string* arch, std::vector<Found>* found,
+                        std::map<std::string, SassFunction>* code, int* left_out) {
   std::vector<std::string> only;
   if (!asked.any()) {
     KP_ASSIGN(const std::string image, read_file(cubin, 1LL << 30));
@@ -179,7 +181,7 @@ Result<void> read_cubin(const std::string& cubin, const Asked& asked, std::strin
     if (only.empty() && !functions.empty()) return {};
   }
   // Checked here, so that a missing disassembler is an error and not just a note.
-  KP_ASSIGN(const Disassembly disassembly, disassemble_cubin(cubin, only, KeepText::kNot));
+  KP_ASSIGN(const Disassembly disassembly, disassemble_cubin(cubin, only));
   *left_out += disassembly.left_out;
   if (arch->empty()) *arch = arch_in(disassembly);
   const std::map<std::string, Usage> usages = resource_usage(cubin);
@@ -190,7 +192,7 @@ Result<void> read_cubin(const std::string& cubin, const Asked& asked, std::strin
   Evidence remarks;
   CodeFacts facts = device_code(binary, LaunchPlan(), machine, &remarks, only);
   std::vector<Missing> missing;
-  add_places(facts.functions, {}, lines_in(dirname(cubin)), &facts.kernels, &missing);
+  add_places(facts.functions, {}, lines_in(sources), &facts.kernels, &missing);
   for (auto& [name, kernel] : facts.kernels) {
     if (!asked.has(name)) continue;
     const auto usage = usages.find(name);
@@ -201,8 +203,8 @@ Result<void> read_cubin(const std::string& cubin, const Asked& asked, std::strin
   return {};
 }
 
-Result<BinaryImport> host_code(const std::string& path) {
-  KP_ASSIGN(const Disassembly disassembly, disassemble_host(path));
+Result<BinaryImport> host_code(const std::string& path, const std::string& link) {
+  KP_ASSIGN(const Disassembly disassembly, disassemble_host(link));
   // Without `launch` we cannot tell which loops belong to a kernel.
   const bool kernel = contains(disassembly.text, "<launch>:");
   const AsmMix mix = kernel ? hot_mix(parse_objdump(disassembly.text)) : AsmMix();
@@ -236,15 +238,25 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
   BinaryImport import;
   const TempDir folder;
   std::string chosen;
-  std::vector<std::string> cubins = {absolute(path)};
+  // Disassemblers leave their texts beside what they read: a link, not the user's file.
+  const TempDir beside;
+  const std::string link = join(beside.path(), basename(path));
+  std::error_code failure;
+  std::filesystem::create_symlink(absolute(path), link, failure);
+  if (failure) {
+    return fail(ErrorKind::kEnvironment,
+                "cannot make a link in " + beside.path() + ": " + failure.message(),
+                "point TMPDIR at a folder of another file system");
+  }
+  std::vector<std::string> cubins = {link};
   if (kind == Kind::kHost) {
     // Without one of these sections the file has no device code.
     if (!contains(bytes, ".nv_fatbin") && !contains(bytes, ".nvFatBinSegment")) {
-      return host_code(path);
+      return host_code(path, link);
     }
     bool none = false;
     KP_ASSIGN(auto extracted, extract(path, arch, folder.path(), &chosen, &none));
-    if (none) return host_code(path);
+    if (none) return host_code(path, link);
     cubins = std::move(extracted);
     if (cubins.empty()) {
       return fail(ErrorKind::kBadInput, path + " holds PTX only, no machine code",
@@ -261,7 +273,8 @@ Result<BinaryImport> import_binary(const std::string& path, const std::string& a
   int left_out = 0;
   std::optional<Error> failed;
   for (const std::string& cubin : cubins) {
-    if (auto read = read_cubin(cubin, asked, &chosen, &found, &import.functions, &left_out);
+    if (auto read = read_cubin(cubin, dirname(absolute(path)), asked, &chosen, &found,
+                               &import.functions, &left_out);
         !read) {
       failed = read.error();
     }

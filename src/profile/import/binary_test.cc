@@ -69,6 +69,7 @@ TEST_F(BinaryTest, Cubin) {
   ASSERT_EQ(one->evidence.kernels.size(), 1u);
   EXPECT_TRUE(contains(one->evidence.kernels[0].name, "axpy<float>"));
   EXPECT_FALSE(import_binary(cubin, "", "no-such-kernel"));
+  EXPECT_EQ(list_dir(dir.path()).size(), 2u) << "nothing is written beside a user's file";
 }
 
 TEST_F(BinaryTest, HostCodeWithoutDeviceCode) {
@@ -80,6 +81,7 @@ TEST_F(BinaryTest, HostCodeWithoutDeviceCode) {
   ASSERT_TRUE(import) << import.error().text();
   EXPECT_EQ(import->evidence.texts.at("target"), "cpu");
   EXPECT_GT(import->evidence.get("cpu.asm.hot.instructions").value_or(0), 0);
+  EXPECT_EQ(list_dir(dir.path()).size(), 2u) << "nothing is written beside a user's file";
   const std::string other = compile("other.so", {"c++", "-x", "c++", "-shared", "-fPIC"},
                                     "int answer() { return 42; }\n");
   const auto none = import_binary(other, "");

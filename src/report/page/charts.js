@@ -5,7 +5,7 @@
 (function () {
   var kWidth = 640, kHeight = 300;
   var kLeft = 58, kRight = 14, kTop = 14, kBottom = 38;
-  var kSlopeLabel = 100;  // its width
+  var kSlopeLabel = 100;  // width of the label at the roofline's slope
 
   function linear(low, high, from, to) {
     return function (x) { return from + (high > low ? (x - low) / (high - low) : 0.5) * (to - from); };
