@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several generations from the same kernels, with different feedback or searches: what the loop adds to a step.
 
-    bench/ablation/generations.py begin DIR --arms none,diagnosed  # GPU: a run of each DIR/NAME/{task.py,parent.cu}
+    bench/ablation/generations.py begin DIR --arms none,diagnosed  # GPU: a run of each DIR/NAME/{task.py,parent.cu};
+                                                        # without parent.cu it starts from the module. --after OTHER:
+                                                        # and tries the best of OTHER/NAME, as at another precision
     bench/ablation/generations.py recall DIR            # or the runs of generations.tar.xz; --archive FILE:
                                                         # of midway.tar.xz, flagships.tar.xz, or open.tar.xz,
                                                         # whose answers wait (and bench/kernelbench/open.tar.xz)
@@ -64,11 +66,12 @@ like; nothing else is known of them.
 
 """
 
-def runs(options):
-    """[(name, arm, run)], in the order of --only if given."""
-    names = options.only.split(",") if options.only else sorted(os.listdir(options.folder))
-    return [(name, arm, os.path.join(options.folder, name, arm)) for name in names for arm in ARMS
-            if os.path.exists(os.path.join(options.folder, name, arm, "store.db"))]
+def runs(options, folder=""):
+    """[(name, arm, run)], in the order of --only if given; of the experiment in `folder`, by default of its own."""
+    folder = folder or options.folder
+    names = options.only.split(",") if options.only else sorted(os.listdir(folder))
+    return [(name, arm, os.path.join(folder, name, arm)) for name in names for arm in ARMS
+            if os.path.exists(os.path.join(folder, name, arm, "store.db"))]
 
 
 def measured(run):
@@ -150,15 +153,21 @@ def begin(options):
         first = os.path.join(folder, "first")
         if os.path.exists(os.path.join(folder, arms[0], "store.db")):
             return
-        wrong = start_run(options, os.path.join(folder, "task.py"), first, "--start",
-                          os.path.join(folder, "parent.cu"), *gpu, *options.extra)
+        more, parent, name = [], os.path.join(folder, "parent.cu"), os.path.basename(folder)
+        if os.path.exists(parent):
+            more += ["--start", parent]
+        if name in known:
+            more += ["--start-from", known[name][2]]
+        wrong = start_run(options, os.path.join(folder, "task.py"), first, *more, *gpu, *options.extra)
         for arm in [] if wrong else arms:
             shutil.copytree(first, os.path.join(folder, arm))
             settle(os.path.join(folder, arm), search=ARMS[arm][1])
         shutil.rmtree(first, ignore_errors=True)
-        print(f"{os.path.basename(folder)}: {wrong or 'begun'}", flush=True)
-    side_by_side(options, one, sorted(os.path.dirname(p) for p in glob.glob(os.path.join(options.folder, "*", "task.py"))),
-                 options.each)
+        print(f"{name}: {wrong or 'begun'}", flush=True)
+    known = best_runs(options, runs(options, options.after)) if options.after else {}
+    names = options.only.split(",") if options.only else sorted(os.listdir(options.folder))
+    side_by_side(options, one, [os.path.join(options.folder, name) for name in names
+                                if os.path.exists(os.path.join(options.folder, name, "task.py"))], options.each)
 
 
 def forget_requests(run):
@@ -248,6 +257,22 @@ def remember_confirmed(options, run):
     return wrong
 
 
+def forget_confirmed(options, run):
+    """Of a run that is confirmed again, what it was when it last was."""
+    before = f"{run}.{CONFIRMED}.jsonl"
+    if os.path.exists(before) and is_confirmed(options, run):
+        os.remove(before)
+
+
+def known_before(run, shown):
+    """Candidates of no new generation: the start, those tried right after it, those of earlier generations."""
+    known = {each["id"] for each in shown["candidates"] if each["proposer"] in ("start", "seed")}
+    for path in glob.glob(os.path.join(run, "generation*.json")):
+        with open(path, encoding="utf-8") as file:
+            known.update(json.load(file))
+    return known
+
+
 def measure(options):
     def one(item, gpu):
         name, arm, run = item
@@ -268,18 +293,18 @@ def measure(options):
         for reply in replies:
             shutil.copy(reply, os.path.join(to, f"g{generation}-{os.path.basename(reply)}"))
         begun = time.monotonic()
-        _, wrong = call(options, "measure", run, "--no-confirm", *options.extra, gpu=gpu[-1] if gpu else None,
-                        accepted=(0, 1))  # 7: every reply was refused
+        _, wrong = call(options, "measure", run, *([] if options.confirm else ["--no-confirm"]), *options.extra,
+                        gpu=gpu[-1] if gpu else None, accepted=(0, 1))  # 7: every reply was refused
         shown, _ = call(options, "show", run, "--json")
-        known = {1}  # the start; those of an interrupted call belong to this generation
-        for path in glob.glob(os.path.join(run, "generation*.json")):
-            with open(path, encoding="utf-8") as file:
-                known.update(json.load(file))
-        new = [each["id"] for each in json.loads(shown)["candidates"] if each["id"] not in known]
+        shown = json.loads(shown)
+        known = known_before(run, shown)  # what an interrupted call measured belongs to this generation
+        new = [each["id"] for each in shown["candidates"] if each["id"] not in known]
         if new or not wrong:  # else the answers wait for another call
             os.remove(asked)
             with open(os.path.join(run, f"generation{generation}.json"), "w", encoding="utf-8") as file:
                 json.dump(new, file)
+        if options.confirm and not wrong:
+            forget_confirmed(options, run)
         print(f"{name}, {arm}, generation {generation}: {wrong or 'measured'} in {time.monotonic() - begun:.0f} s", flush=True)
     side_by_side(options, one, runs(options), options.each)
     rows(options)
@@ -301,24 +326,28 @@ def best(candidates):
                 and each["proposer"] != "start"), default=None, key=rank)
 
 
+def best_runs(options, items):
+    """{task: that of its runs which has the best kernel}."""
+    found = {}
+    for item in items:
+        out, _ = call(options, "show", item[2], "--json")
+        reached = best(json.loads(out)["candidates"])
+        if reached and (item[0] not in found or rank(reached) < rank(found[item[0]][0])):
+            found[item[0]] = reached, item
+    return {name: item for name, (_, item) in found.items()}
+
+
 def confirm(options):
     def one(item, gpu):
         name, arm, run = item
         begun = time.monotonic()
         _, wrong = call(options, "measure", run, *options.extra, gpu=gpu[-1] if gpu else None)
-        before = f"{run}.{CONFIRMED}.jsonl"
-        if not wrong and os.path.exists(before) and is_confirmed(options, run):
-            os.remove(before)
+        if not wrong:
+            forget_confirmed(options, run)
         print(f"{name}, {arm}: {wrong or 'confirmed'} in {time.monotonic() - begun:.0f} s", flush=True)
     chosen = runs(options)
     if options.best:
-        found = {}
-        for item in chosen:
-            out, _ = call(options, "show", item[2], "--json")
-            reached = best(json.loads(out)["candidates"])
-            if reached and (item[0] not in found or rank(reached) < rank(found[item[0]][0])):
-                found[item[0]] = reached, item
-        chosen = [item for _, item in found.values()]
+        chosen = list(best_runs(options, chosen).values())
     side_by_side(options, one, chosen, options.each)
 
 
@@ -420,6 +449,7 @@ def main():
         if name == "begin":
             verb.add_argument("--arms", default="none,diagnosed,asked")
             verb.add_argument("--tune", type=int, default=0, help="settings to try of each source's knobs")
+            verb.add_argument("--after", default="", help="an experiment whose best kernel of the task is tried right after the start")
         if name == "recall":
             verb.add_argument("--archive", default=os.path.join(HERE, "generations.tar.xz"))
             verb.add_argument("--include", action="append", default=[], help="CUTLASS's headers, for runs in CuTe")
@@ -428,6 +458,8 @@ def main():
             verb.add_argument("--again", action="store_true", help="diagnose anew, by today's tools, what was measured")
         if name == "confirm":
             verb.add_argument("--best", action="store_true", help="of a task's arms, the one with the best kernel alone")
+        if name == "measure":
+            verb.add_argument("--confirm", action="store_true", help="at once, which takes less than by itself")
         if name in ("measure", "rows"):
             verb.add_argument("--output", help="by default DIR/rows.jsonl")
             verb.add_argument("--last", action="store_true", help="each task's newest generation alone, for ablation.py table")

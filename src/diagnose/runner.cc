@@ -411,7 +411,19 @@ bool has_nominal_ceilings(const Evidence& evidence) {
   return ceiling != nullptr && contains(ceiling->source, "nominal");
 }
 
-std::string summarize(const Roofline& roof, const KernelModel& model, bool in_parts, bool nominal) {
+// How a candidate on matrix units reaches its ceiling, where that is not by the products' own type.
+std::string how_on_matrix_units(const Evidence& evidence) {
+  if (multiplies_in_parts(evidence)) {
+    return " It multiplies fp32 operands in parts on matrix units: the ceiling is that of three "
+           "products of fp16 parts for each product.";
+  }
+  if (evidence.get("task.tf32").value_or(0) <= 0 || !uses_matrix_units(evidence)) return "";
+  return " The ceiling is that of one fp16 product, of operands scaled by powers of two, which "
+         "have "
+         "TF32's bits; products of TF32 itself reach half of it.";
+}
+
+std::string summarize(const Roofline& roof, const KernelModel& model, const Evidence& evidence) {
   if (!roof.known() && model.counted()) {
     return "The bytes and operations that the task needs are not known; estimated from hardware "
            "counters, the longest kernel's busiest unit, " +
@@ -424,19 +436,15 @@ std::string summarize(const Roofline& roof, const KernelModel& model, bool in_pa
   const std::string theory = roof.theory == Bound::kMixed
                                  ? "memory and arithmetic bound this task about equally"
                                  : std::string(bound_name(roof.theory)) + " bounds this task";
-  std::string text = "In theory " + theory + "; the call takes " + human_us(roof.time_us) +
-                     (nominal ? ", the GPU's nominal peaks" : ", the measured ceilings") +
-                     " allow " + human_us(roof.floor_us) + " (" +
-                     (roof.fraction >= 1 ? "at the ceiling, " : "") + ceiling_share(roof.fraction) +
-                     " of the ceiling).";
+  std::string text =
+      "In theory " + theory + "; the call takes " + human_us(roof.time_us) +
+      (has_nominal_ceilings(evidence) ? ", the GPU's nominal peaks" : ", the measured ceilings") +
+      " allow " + human_us(roof.floor_us) + " (" + (roof.fraction >= 1 ? "at the ceiling, " : "") +
+      ceiling_share(roof.fraction) + " of the ceiling).";
   if (const std::string note = ceiling_note(roof.fraction); !note.empty()) {
     text += " Above 100 %, " + note + ".";
   }
-  if (in_parts) {
-    text +=
-        " It multiplies fp32 operands in parts on matrix units: the ceiling is that of three "
-        "products of fp16 parts for each product.";
-  }
+  text += how_on_matrix_units(evidence);
   if (roof.less_work) {
     text +=
         " It takes less than the arithmetic of the definition would (" +
@@ -486,8 +494,7 @@ Diagnosis run_tools(const Evidence& evidence, std::span<const Tool> table,
   diagnosis.fraction_of_ceiling = roof.fraction;
   diagnosis.account = make_account(evidence, roof);
   const Pass pass = make_pass(evidence, roof, settings, diagnosis.account);
-  diagnosis.summary = summarize(roof, pass.kernels.front().model, multiplies_in_parts(evidence),
-                                has_nominal_ceilings(evidence));
+  diagnosis.summary = summarize(roof, pass.kernels.front().model, evidence);
   for (const Tool& tool : table) {
     diagnosis.tools.push_back(run_one(tool, pass, &diagnosis.findings));
   }

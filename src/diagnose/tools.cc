@@ -15,6 +15,7 @@ namespace kernelpro {
   TOOL(kRegisterSpill)                           \
   TOOL(kScalarLoads)                             \
   TOOL(kMissingTensorCores)                      \
+  TOOL(kProductsFinerThanAsked)                  \
   TOOL(kProductsInParts)                         \
   TOOL(kSmallGrid)                               \
   /* About the system */                         \

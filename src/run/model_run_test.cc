@@ -391,6 +391,13 @@ TEST_F(ModelRunTest, BeginsFromEarlierWork) {
       << seed.candidate.origin.idea;
   EXPECT_EQ(seed.candidate.knobs.at("V"), "16");
   EXPECT_EQ(all->at(2).known.candidate.origin.proposer, "tuner");
+  // One that was written for another precision is told so.
+  Task coarser = fake_task();
+  coarser.precision = Precision::kTf32;
+  const auto finer = seeds({from}, coarser, TargetKind::kCpu);
+  ASSERT_TRUE(finer);
+  EXPECT_TRUE(contains(finer->front().origin.idea, "owed was fp32; here it is tf32"))
+      << finer->front().origin.idea;
   // A kernel of another operator, or for another target, is rejected.
   Task other = fake_task();
   other.tensors[0].dtype = DType::kFp16;

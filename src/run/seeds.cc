@@ -73,12 +73,17 @@ Result<Candidate> of_run(const std::string& directory, const Task& task, TargetK
                 "leave it out, or give one with --start FILE");
   }
   Candidate candidate = best->known.candidate;
-  candidate.origin = {Origin::kSeed,
-                      0,
-                      "The best of the run " + directory + ": candidate " +
-                          std::to_string(best->known.id) + ", " +
-                          human_us(score_us(best->known.evaluation)) + " there.",
-                      {}};
+  candidate.origin = {
+      Origin::kSeed,
+      0,
+      "The best of the run " + directory + ": candidate " + std::to_string(best->known.id) + ", " +
+          human_us(score_us(best->known.evaluation)) + " there" +
+          (header.task.precision == task.precision
+               ? "."
+               : ", where the precision owed was " +
+                     std::string(precision_name(header.task.precision)) + "; here it is " +
+                     std::string(precision_name(task.precision)) + "."),
+      {}};
   return candidate;
 }
 

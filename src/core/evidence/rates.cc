@@ -61,12 +61,18 @@ bool multiplies_in_parts(const Evidence& evidence) {
          uses_matrix_units(evidence);
 }
 
+double fewest_products(const Evidence& evidence) {
+  return evidence.get("task.tf32").value_or(0) > 0 ? 1 : kFewestProducts;
+}
+
 double matmul_rate(const Evidence& evidence) {
   const double tensor = evidence.get("ceiling.tensor_rate").value_or(0);
   if (tensor > 0 && evidence.get("task.half_inputs").value_or(0) > 0) return tensor;
-  if (tensor > 0 && evidence.get("task.tf32").value_or(0) > 0) return kTf32Rate * tensor;
-  const double fma = evidence.get("ceiling.fma_rate").value_or(0);
-  return fma > 0 && multiplies_in_parts(evidence) ? std::max(fma, tensor / kFewestProducts) : fma;
+  const bool tf32 = tensor > 0 && evidence.get("task.tf32").value_or(0) > 0;
+  const double named = tf32 ? kTf32Rate * tensor : evidence.get("ceiling.fma_rate").value_or(0);
+  return named > 0 && uses_matrix_units(evidence)
+             ? std::max(named, tensor / fewest_products(evidence))
+             : named;
 }
 
 double matmul_rate(const Task& task, const Ceilings& ceilings) {
@@ -89,10 +95,11 @@ Floors floors(const Task& task, const Case& c, const Ceilings& ceilings) {
       {ceilings.copy_bytes_per_s, ceilings.fma_flops_per_s, matmul_rate(task, ceilings)});
 }
 
-double floor_in_parts_us(const Task& task, const Case& c, const Ceilings& ceilings) {
-  const bool strict = task.precision == Precision::kFp32 && !has_half_inputs(task);
-  const double rate = ceilings.tensor_flops_per_s / kFewestProducts;
-  if (!strict || rate <= ceilings.fma_flops_per_s) return 0;
+double floor_in_halves_us(const Task& task, const Case& c, const Ceilings& ceilings) {
+  const bool tf32 = task.precision == Precision::kTf32;
+  const bool narrowed = (tf32 || task.precision == Precision::kFp32) && !has_half_inputs(task);
+  const double rate = ceilings.tensor_flops_per_s / (tf32 ? 1 : kFewestProducts);
+  if (!narrowed || rate <= ceilings.fma_flops_per_s) return 0;
   const double us = floors_of({0, task_flops(task, c), task_matmul_flops(task, c)},
                               {ceilings.copy_bytes_per_s, ceilings.fma_flops_per_s, rate})
                         .compute_us;

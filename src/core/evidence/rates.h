@@ -22,7 +22,7 @@ inline constexpr double kProductsOfParts = 6;
 // bits: the fewest that a contract of fp32 can be met with. Ootomo, Yokota: Recovering single
 // precision accuracy from tensor cores while surpassing the FP32 theoretical peak, 2022.
 inline constexpr double kFewestProducts = 3;
-// What is likely: the geometric middle of both, as kernels differ in which they choose.
+// What is likely: the geometric middle of the two, as kernels differ in which they choose.
 inline constexpr double kLikelyProducts = 4.24;
 
 // Whether a kernel's machine code has matrix instructions that are faster than multiply-adds: those
@@ -33,12 +33,17 @@ bool uses_matrix_units(const Evidence& evidence);
 // Whether it multiplies operands in parts on them: the contract asks for fp32.
 bool multiplies_in_parts(const Evidence& evidence);
 
+// The fewest 16-bit products on matrix units that meet the contract for each of the task's, whose
+// inputs are no halves: kFewestProducts for fp32; for TF32 one, since fp16 has its 10 bits, of
+// operands that a power of two scales. A product of TF32 itself takes as long as two.
+double fewest_products(const Evidence& evidence);
+
 // Whether every floating-point input is fp16 or bf16, so that matrix units multiply it exactly.
 bool has_half_inputs(const Task& task);
 
 // Peak FLOP/s for matrix products under the task's contract: the matrix units' rate for half
 // inputs, kTf32Rate of it where TF32 is allowed, else that of fp32 multiply-adds. 0: unknown.
-// Of a candidate that multiplies in parts: the matrix units' over kFewestProducts, if that is more.
+// Of a candidate that uses matrix units: theirs over fewest_products(), if that is more.
 double matmul_rate(const Evidence& evidence);
 double matmul_rate(const Task& task, const Ceilings& ceilings);
 
@@ -49,9 +54,9 @@ struct Floors {
 };
 Floors floors(const Evidence& evidence);
 Floors floors(const Task& task, const Case& c, const Ceilings& ceilings);
-// The compute floor with products of fp32 operands in two fp16 parts on matrix units; 0: unknown,
-// or no less than Floors::compute_us.
-double floor_in_parts_us(const Task& task, const Case& c, const Ceilings& ceilings);
+// The compute floor with the fewest 16-bit products on matrix units that meet the contract (see
+// fewest_products); 0: unknown, or no less than Floors::compute_us.
+double floor_in_halves_us(const Task& task, const Case& c, const Ceilings& ceilings);
 
 // Evidence of a candidate holds what was observed of it. The machine's ceilings, which may be
 // measured again, stay with the machine; whoever diagnoses or shows the evidence puts them in:

@@ -47,11 +47,11 @@ TEST(Floors, InPartsWhereTheContractIsStrict) {
   ceilings.copy_bytes_per_s = 8e9;
   ceilings.fma_flops_per_s = 1e9;
   ceilings.tensor_flops_per_s = 24e9;
-  EXPECT_EQ(floor_in_parts_us(task, task.cases[0], ceilings), 0) << "TF32 is allowed";
+  EXPECT_NEAR(floor_in_halves_us(task, task.cases[0], ceilings), 2 + 8.0 / 24, 1e-12);  // TF32
   task.precision = Precision::kFp32;
-  EXPECT_DOUBLE_EQ(floor_in_parts_us(task, task.cases[0], ceilings), 3);  // 2, and 8 at 8e9
+  EXPECT_DOUBLE_EQ(floor_in_halves_us(task, task.cases[0], ceilings), 3);  // 2, and 8 at 8e9
   ceilings.tensor_flops_per_s = 2e9;
-  EXPECT_EQ(floor_in_parts_us(task, task.cases[0], ceilings), 0) << "no faster than multiply-adds";
+  EXPECT_EQ(floor_in_halves_us(task, task.cases[0], ceilings), 0) << "no faster than multiply-adds";
 }
 
 // What a candidate may reach depends on the unit that it uses.
@@ -71,6 +71,18 @@ TEST(Floors, OfACandidateInParts) {
   e.set("task.half_inputs", 1, "task");
   EXPECT_FALSE(multiplies_in_parts(e));
   EXPECT_DOUBLE_EQ(matmul_rate(e), 24e9);
+}
+
+TEST(Floors, OfACandidateThatMayUseTf32) {
+  Evidence e;
+  e.set("task.matmul_flops", 8000, "task");
+  e.set("task.tf32", 1, "task");
+  e.set("ceiling.fma_rate", 1e9, "ceilings");
+  e.set("ceiling.tensor_rate", 24e9, "ceilings");
+  EXPECT_DOUBLE_EQ(matmul_rate(e), 12e9);
+  e.kernels.emplace_back().facts.set("sass.hgmma", 12, "nvdisasm");
+  EXPECT_FALSE(multiplies_in_parts(e)) << "one product is enough";
+  EXPECT_DOUBLE_EQ(matmul_rate(e), 24e9) << "of scaled fp16 operands";
 }
 
 TEST(MatrixProducts, InDoublePrecisionAreNoFasterThanMultiplyAdds) {

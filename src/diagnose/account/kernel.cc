@@ -240,7 +240,7 @@ KernelAccount kernel_account(const std::string& name, double us, const Evidence&
   const Waits exposed_us = waits_us;
   cover_floor(floor, account.memory_bound, &issue_us, &waits_us);
   if (!account.memory_bound && !own && floor > 0) {
-    const double times = products_of_parts(evidence, facts, us) / kFewestProducts;
+    const double times = products_of_parts(evidence, facts, us) / fewest_products(evidence);
     const double rate = matmul_rate(evidence);
     const double least_us =
         rate > 0 ? evidence.get("task.matmul_flops").value_or(0) / rate * 1e6 : 0;
@@ -249,7 +249,7 @@ KernelAccount kernel_account(const std::string& name, double us, const Evidence&
                                         least_us * (times - 1),
                                         Level::kCounters,
                                         "products of parts that the matrix units computed, beyond "
-                                        "three for each of the task's"});
+                                        "the fewest that the contract allows"});
     cover_floor(surplus, false, &issue_us, &waits_us);
   }
   // More bytes than needed cost what waits for memory, not what they could take at most.

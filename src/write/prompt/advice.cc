@@ -26,17 +26,18 @@ Floors largest_floors(const Task& task, TargetKind target, const Machine* machin
   return floors(task, *largest, machine->ceilings);
 }
 
-// `parts_us`: of floor_in_parts_us.
-std::string floor_text(const Floors& least, double parts_us = 0) {
+// `halves_us`: of floor_in_halves_us.
+std::string floor_text(const Floors& least, double halves_us = 0, bool tf32 = false) {
   if (least.memory_us <= 0) return "";
   std::string text =
       "In the largest timed case, reading every input once and writing every output once takes " +
       human_us(least.memory_us) + " at this rate";
   if (least.compute_us > 0) {
     text += ", and the arithmetic, in the precision that is owed, " + human_us(least.compute_us);
-    if (parts_us > 0) {
-      text += " on multiply-adds, " + human_us(parts_us) +
-              " with the matrix products on tensor cores, operands in two fp16 parts";
+    if (halves_us > 0) {
+      text += (tf32 ? " in TF32, " : " on multiply-adds, ") + human_us(halves_us) +
+              " with the matrix products on tensor cores, operands " +
+              (tf32 ? "scaled and rounded to fp16" : "in two fp16 parts");
     }
   }
   return text + ". A well-made kernel comes within 10 to 20 % of " +
@@ -108,7 +109,8 @@ PromptFields advice_fields(const Task& task, TargetKind target, const Machine* m
     const Case* largest = largest_timed(task, target);
     fields["floor"] =
         floor_text(largest_floors(task, target, machine),
-                   largest == nullptr ? 0 : floor_in_parts_us(task, *largest, machine->ceilings));
+                   largest == nullptr ? 0 : floor_in_halves_us(task, *largest, machine->ceilings),
+                   task.precision == Precision::kTf32);
     fields["machine"] = prompts.fill("machine", fields);
   }
   const CraftSubject subject = craft_subject(task, target, machine);

@@ -208,6 +208,7 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   if (facts("ceiling.tensor_rate") <= 0 || facts("sass.hgmma") > 0) return std::nullopt;
   if (!half && !tf32) return fp32_products(facts);
   if (facts("sass.hmma") > 0) return warpgroup_form(facts);
+  if (elsewhere && !multiplies(facts)) return std::nullopt;
 
   const Roofline& roof = facts.roofline();
   const double matrix_us = matmul / rate * 1e6;

@@ -25,6 +25,7 @@ struct Multiplier {
 };
 
 std::optional<Finding> products_twice(const Facts& facts) {
+  if (facts.maybe("task.tf32").value_or(0) > 0) return std::nullopt;
   std::vector<Multiplier> found;
   for (const KernelEvidence& kernel : facts.kernels()) {
     const double products = facts.products_of_parts(kernel) / kFewestProducts;
