@@ -29,6 +29,7 @@ def load():
     utils.device.get_torch_device = lambda: torch.cuda
     utils.device.get_device_name = torch.cuda.get_device_name
     utils.device.synchronize = torch.cuda.synchronize
+    utils.device.IS_MLU_AVAILABLE = False
     utils.logging = types.ModuleType("veomni.utils.logging")
     utils.logging.get_logger = logging.getLogger
     for each in (utils, utils.device, utils.logging):

@@ -245,9 +245,10 @@ class Timer {
     return out_of_budget() ? probes_ > 0 : plan_.probes->enough();
   }
 
-  // The longest that a call of this pass may take. One on a probe's contents may hang.
-  double limit_s() const {
-    if (plan_.probes == nullptr || plan_.hint_us <= 0) return plan_.timeout_s;
+  // The longest that a call may take. The candidate's on a probe's contents may hang; the incumbent
+  // gets none of these, and may tune itself in the first call of its process.
+  double limit_s(bool candidates) const {
+    if (!candidates || plan_.probes == nullptr || plan_.hint_us <= 0) return plan_.timeout_s;
     return std::min(plan_.timeout_s, kLeastLimit + kLimitFactor * plan_.hint_us * 1e-6);
   }
 
@@ -276,8 +277,8 @@ class Timer {
       if (worker.module) {
         std::vector<int> sets;
         for (const std::size_t place : places) sets.push_back(steps[place].set);
-        KP_ASSIGN(auto turns,
-                  take_turns(judge_, worker, state_, name, sets, {true, limit_s(), "timing"}));
+        KP_ASSIGN(auto turns, take_turns(judge_, worker, state_, name, sets,
+                                         {true, limit_s(candidates), "timing"}));
         if (auto* outcome = std::get_if<Outcome>(&turns)) {
           if (candidates) return StepTimes(std::move(*outcome));
           incumbent_fault_ = outcome_summary(*outcome);
@@ -297,7 +298,7 @@ class Timer {
            {"key", fresh_secret()},
            {"reload", Json::array({name})},
            {"steps", asked}},
-          limit_s() * static_cast<double>(std::min<std::size_t>(places.size(), 4)) + 5);
+          limit_s(candidates) * static_cast<double>(std::min<std::size_t>(places.size(), 4)) + 5);
       const double wall_us = (real_clock().now_s() - start) * 1e6;
       auto fault = read_times(answer, wall_us, steps, places, &all);
       if (!fault) continue;

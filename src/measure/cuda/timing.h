@@ -47,6 +47,7 @@ struct CudaTimingPlan {
   double alpha = 0.02;
   double timeout_s = 30;  // of one call
   double hint_us = 0;     // rough time of a call with all overhead, if known
+  double row_s = 0;       // how long it is called in a row at the end; 0: it is not
   bool fresh = true;      // new inputs for every timed call where the reference is fast enough
   // A few pairs at most, to see whether the candidate may be faster than its incumbent: as soon as
   // it is likely not to be, that is enough.

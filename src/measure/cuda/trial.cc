@@ -381,6 +381,8 @@ CudaTrial::Verdict CudaTrial::time_case(CudaCase& state, const Binary* incumbent
   if (!fresh || *fresh) return fresh;
   Verdict floors = check_floors(state, timed);
   if (!floors || *floors) return floors;
+  Verdict row = call_in_a_row(state, timed.timing.median_us);
+  if (!row || *row) return row;
   if (!timed.note.empty()) correct_.notes.push_back(timed.note);
   if (timed.ratio) ratios_.push_back(*timed.ratio);
   correct_.timings.push_back(std::move(timed.timing));

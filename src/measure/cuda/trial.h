@@ -129,6 +129,7 @@ class CudaTrial {
   Verdict slower_counts(const std::string& rule, const std::string& sentence, double by,
                         CudaTimed* timed);
   Verdict check_floors(CudaCase& state, const CudaTimed& timed);
+  Verdict call_in_a_row(CudaCase& state, double call_us);
   Verdict probe_among_others(CudaCase& state, DrawKind kind, int set);
   Verdict look_at_probe(CudaCase& state, DrawKind kind, int set);
   void compare_times(const CudaCase& state, DrawKind kind, const std::vector<double>& given_us,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CudaTrial: whether a measured time may be believed. Unseen inputs and the physical floor must not
-// contradict it.
+// CudaTrial: whether a measured time may be believed. Unseen inputs, the physical floor and many
+// calls in a row must not contradict it.
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +17,8 @@ namespace kernelpro {
 namespace {
 
 constexpr double kSlowReference = 2;  // seconds; slower ones are not rerun for each candidate
+constexpr double kLeastCalls = 2, kMostCalls = 20000;  // in a row
+constexpr double kRowSlack = 2, kRowFactor = 10;       // seconds, and of the time that they take
 
 void slow_down(double by, CudaTimed* timed) {
   for (double* us : {&timed->timing.median_us, &timed->timing.low_us, &timed->timing.high_us}) {
@@ -80,6 +82,42 @@ CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& tim
   if (us >= measured_floor_us(shop_.task, state, shop_.machine)) return std::optional<Outcome>();
   label(Label::kAboveMeasuredCeiling);
   return check(state);
+}
+
+// Whoever uses a kernel loads it once and calls it thousands of times, one call directly behind
+// another: a counter that is never reset, or a race that is lost once in a thousand times, shows
+// only there. All other calls are few for each load, and the host waits between them.
+CudaTrial::Verdict CudaTrial::call_in_a_row(CudaCase& state, double call_us) {
+  if (timing_.row_s <= 0 || worker_.module || shop_.settings.policy != Policy::kContract) {
+    return std::optional<Outcome>();
+  }
+  const double calls = std::clamp(timing_.row_s / (call_us * 1e-6), kLeastCalls, kMostCalls);
+  const double limit_s = kRowSlack + kRowFactor * calls * call_us * 1e-6;
+  const int set =
+      static_cast<int>(fresh_secret() % static_cast<std::uint64_t>(state.plan.rotation));
+  KP_TRY(poison(shop_.judge, state, {{set, fresh_secret()}}, true));
+  allowance_->limit_s += limit_s;
+  const auto number_of_calls = static_cast<std::int64_t>(calls);
+  const std::string row = std::to_string(number_of_calls) + " calls in a row";
+  const Answer answer = worker_.link.ask({{"do", "row"},
+                                          {"case", state.c->name},
+                                          {"subject", "candidate"},
+                                          {"set", set},
+                                          {"key", fresh_secret()},
+                                          {"calls", number_of_calls}},
+                                         limit_s);
+  if (!std::holds_alternative<Reply>(answer)) {
+    return std::optional<Outcome>(
+        worker_outcome(answer, "making " + row + ", " + doing("in", state), state.c->name));
+  }
+  KP_ASSIGN(auto wrong, verify(shop_.judge, state, {set}, true, {}, &correct_.max_error));
+  if (!wrong) return std::optional<Outcome>();
+  if (auto* result = std::get_if<WrongResult>(&wrong->outcome)) {
+    result->reason += ". This was the last of " + row +
+                      ": whatever a call leaves behind (counters, flags) must serve any number of "
+                      "further ones";
+  }
+  return std::optional<Outcome>(std::move(wrong->outcome));
 }
 
 }  // namespace kernelpro

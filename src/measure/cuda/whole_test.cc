@@ -25,6 +25,26 @@ TEST_F(WholeEvaluator, TimesHonestKernels) {
   EXPECT_NEAR(against.correct()->versus->ratio, 2, 0.01);
 }
 
+TEST_F(WholeEvaluator, AKernelServesAnyNumberOfCallsInARow) {
+  settings_.probes = true;
+  EXPECT_TRUE(evaluate("honest").correct() != nullptr);
+  for (const auto& [name, outcome] :
+       {std::pair("tires", "wrong-result"), std::pair("hangs_in_the_end", "timed-out")}) {
+    const Evaluation e = evaluate(name);
+    EXPECT_EQ(outcome_name(e.outcome), outcome) << said(e);
+    EXPECT_TRUE(contains(said(e), "calls in a row")) << said(e);
+  }
+}
+
+TEST_F(WholeEvaluator, ManyCallsInARowAreLeftToTheConfirmation) {
+  settings_.probes = true;
+  settings_.probes_each = 4;
+  EXPECT_TRUE(evaluate("tires").correct() != nullptr);
+  const auto confirmed = evaluator_->confirm(subject("tires"), subject("honest"));
+  ASSERT_TRUE(confirmed);
+  EXPECT_TRUE(contains(said(*confirmed), "calls in a row")) << said(*confirmed);
+}
+
 // Another setting of a judged source.
 TEST_F(WholeEvaluator, AVariantIsScreenedAndJudgedInFullOnlyIfItMayBeFaster) {
   settings_.probes = true;
@@ -255,6 +275,14 @@ TEST_F(WholeEvaluator, AnIncumbentInHostFormIsTimedAlike) {
   ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
   EXPECT_GT(e.correct()->versus->ratio, 1.2);  // a busy machine adds to both
   EXPECT_LT(e.correct()->versus->ratio, 50);
+}
+
+TEST_F(WholeEvaluator, AnIncumbentMayTuneItselfInItsFirstCall) {
+  settings_.probes = true;  // the candidate's calls have a closer limit then
+  const Subject incumbent = module(host_form(2000, "tunes_itself"));
+  const Evaluation e = evaluate(module(host_form(1000)), &incumbent);
+  ASSERT_TRUE(e.correct() != nullptr) << said(e);
+  EXPECT_TRUE(e.correct()->versus) << "its first call takes 3 s";
 }
 
 // What the process answers with.

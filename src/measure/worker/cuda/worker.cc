@@ -62,7 +62,7 @@ class Worker {
     static const std::map<std::string, Handler> handlers = {
         {"hello", &Worker::hello}, {"open", &Worker::open}, {"memory", &Worker::memory},
         {"load", &Worker::load},   {"run", &Worker::run},   {"time", &Worker::time},
-        {"burn", &Worker::burn},   {"idle", &Worker::idle},
+        {"row", &Worker::row},     {"burn", &Worker::burn}, {"idle", &Worker::idle},
     };
     const auto handler = handlers.find(command.verb());
     if (handler == handlers.end()) return channel_->answer_error("unknown command");
@@ -318,6 +318,21 @@ class Worker {
       }
     }
     return Json{{"times", times}};
+  }
+
+  // As its users call it: loaded once, and no call waits for the host.
+  Result<Json> row(WorkerCommand& command) {
+    KP_ASSIGN(const OpenCase* c, cases_.of(command));
+    KP_ASSIGN(const auto subject, find(c, command.text("subject")));
+    KP_TRY(cases_.bind(*c, command.integer("set")));
+    KP_TRY(reload(subject));
+    KP_TRY(renew_scratch(*subject, command.natural("key")));
+    const std::int64_t calls = command.integer("calls");
+    for (std::int64_t i = 0; i < calls; ++i) {
+      KP_CUDA_TRY(subject->graph.launch(stream_.get()));
+    }
+    KP_CUDA_TRY(cu_.StreamSynchronize(stream_.get()));
+    return Json::object();
   }
 
   Result<Json> burn(WorkerCommand& command) {

@@ -242,6 +242,15 @@ void dawdles_later(Launch& launch) {
   if ((*launch.globals)["calls"]++ > 0) ::sleep(1);
 }
 
+// Right as long as its counter, which nothing resets, is small.
+void tires(Launch& launch) { compute(tensors(launch), (*launch.globals)["calls"]++ < 300 ? 2 : 3); }
+
+// Loses a race once in many calls, and then waits for ever.
+void hangs_in_the_end(Launch& launch) {
+  compute(tensors(launch));
+  if ((*launch.globals)["calls"]++ >= 300) ::sleep(1000);
+}
+
 // Another path for values of another size.
 void slow_when_large(Launch& launch) {
   if (largest(tensors(launch)) > 30) launch.us = 3 * kHonestUs;
@@ -308,6 +317,8 @@ constexpr Candidate kCandidates[] = {
     {"careless_when_timed", careless_when_timed},
     {"strays_when_large", strays_when_large},
     {"dawdles_later", dawdles_later},
+    {"tires", tires},
+    {"hangs_in_the_end", hangs_in_the_end},
     {"slow_when_large", slow_when_large},
     {"slow_when_small", slow_when_small},
     {"trusts_a_sample", trusts_a_sample},
