@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/process/subprocess.h"
@@ -25,7 +26,6 @@
 #include "base/text.h"
 #include "core/candidate/knobs.h"
 #include "core/evidence/places_json.h"
-#include "core/plan/cuda_tools.h"
 #include "evaluation/standing.h"
 #include "measure/cuda/replay.h"
 #include "profile/code/disassemble.h"

@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/process/subprocess.h"
@@ -24,7 +25,6 @@
 #include "build/ptxas.h"
 #include "core/candidate/knobs.h"
 #include "core/machine/architecture.h"
-#include "core/plan/cuda_tools.h"
 #include "task/load/header.h"
 
 namespace kernelpro {

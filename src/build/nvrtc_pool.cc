@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
@@ -27,11 +28,8 @@ constexpr const char* kNoMemory = "Catastrophic error: unable to obtain mapped m
 
 // Non-system folders that hold NVRTC, its headers and our worker.
 std::vector<std::string> toolkit_roots(const std::string& worker) {
-  std::vector<std::string> roots = {dirname(worker), program_root("nvcc"), "/usr/local/cuda"};
-  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') roots.push_back(value);
-  }
+  std::vector<std::string> roots = cuda_toolkits();
+  roots.insert(roots.end(), {dirname(worker), program_root("nvcc")});
   const char* libraries = std::getenv("LD_LIBRARY_PATH");
   for (const std::string& folder : split(libraries != nullptr ? libraries : "", ':')) {
     if (!folder.empty()) roots.push_back(folder);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/process/subprocess.h"
@@ -103,15 +104,6 @@ void from_kernel(const Options& options, Chosen* chosen) {
   }
 }
 
-std::string nvcc_path() {
-  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* home = std::getenv(name);
-    if (home != nullptr && exists(join(home, "bin/nvcc"))) return join(home, "bin/nvcc");
-  }
-  const std::string found = find_program("nvcc");
-  return found.empty() ? find_program("/usr/local/cuda/bin/nvcc") : found;
-}
-
 std::string cpp_path() {
   const char* chosen = std::getenv("CXX");
   return find_program(chosen != nullptr && *chosen != '\0' ? chosen : "c++");
@@ -167,7 +159,7 @@ int run_export(const Options& options) {
   }
   const LanguageRow& language = language_row(chosen.request.candidate.language);
   const bool cuda = language.target == TargetKind::kCuda;
-  const std::string compiler = cuda ? nvcc_path() : cpp_path();
+  const std::string compiler = cuda ? find_cuda_tool("nvcc") : cpp_path();
   const bool asked = !options.flag("--no-build") && !compiler.empty();
   const std::string problem = asked ? build_problem(directory, compiler, chosen.request) : "";
   if (options.flag("--json")) print_json(chosen, paths, asked ? Json(problem.empty()) : Json());

@@ -6,9 +6,9 @@
 
 #include <cstdlib>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "core/plan/cuda_tools.h"
 #include "machine/gpu_watch.h"
 
 namespace kernelpro {
@@ -109,15 +109,10 @@ Probe tool_probe(const std::string& name, ProbeState without, const std::string&
 }
 
 Probe nvrtc_probe() {
-  const char* home = std::getenv("CUDA_HOME");
-  std::vector<std::string> names = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"};
-  for (const std::string& root :
-       {std::string(home != nullptr ? home : ""), std::string("/usr/local/cuda")}) {
-    if (!root.empty()) names.push_back(join(root, "lib64/libnvrtc.so"));
-  }
-  for (const std::string& name : names) {
-    if (dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) {
-      return {kCuda, "NVRTC", ProbeState::kOk, name, ""};
+  constexpr const char* kNames[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"};
+  for (const std::string& path : cuda_library_paths(kNames)) {
+    if (dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) {
+      return {kCuda, "NVRTC", ProbeState::kOk, path, ""};
     }
   }
   return {kCuda, "NVRTC", ProbeState::kMissing,
@@ -127,18 +122,8 @@ Probe nvrtc_probe() {
 }
 
 Probe headers_probe() {
-  const std::string nvcc = find_cuda_tool("nvcc");
-  std::vector<std::string> roots = {"/usr/local/cuda"};
-  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') roots.insert(roots.begin(), value);
-  }
-  if (!nvcc.empty()) roots.push_back(dirname(dirname(nvcc)));
-  for (const std::string& root : roots) {
-    for (const char* folder : {"include", "targets/x86_64-linux/include"}) {
-      const std::string path = join(root, folder);
-      if (exists(join(path, "cuda_fp16.h"))) return {kCuda, "headers", ProbeState::kOk, path, ""};
-    }
+  if (const std::string path = find_cuda_headers(); !path.empty()) {
+    return {kCuda, "headers", ProbeState::kOk, path, ""};
   }
   return {kCuda, "headers", ProbeState::kMissing,
           "cuda_fp16.h was not found: kernels that use half or bfloat16 do not compile",

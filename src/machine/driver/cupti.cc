@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
-#include "core/plan/cuda_tools.h"
 
 namespace kernelpro {
 
@@ -21,18 +21,7 @@ constexpr const char* kSoname = "libcupti.so." KP_TEXT(KERNELPRO_CUPTI_MAJOR);
 
 // The toolkit's folders, then those of PyTorch's packages.
 std::vector<std::string> folders() {
-  std::vector<std::string> found;
-  for (const char* tool : {"nvcc", "nvdisasm", "cuobjdump"}) {
-    const std::string path = find_cuda_tool(tool);
-    if (path.empty()) continue;
-    const std::string root = dirname(dirname(path));
-    for (const char* lib : {"extras/CUPTI/lib64", "lib64", "lib", "targets/x86_64-linux/lib"}) {
-      found.push_back(join(root, lib));
-    }
-    break;
-  }
-  found.push_back("/usr/local/cuda/extras/CUPTI/lib64");
-  found.push_back("/usr/local/cuda/lib64");
+  std::vector<std::string> found = cuda_library_folders();
   found.push_back("");  // the loader's search path
   std::vector<std::string> roots;
   if (const char* venv = std::getenv("VIRTUAL_ENV")) roots.push_back(venv);

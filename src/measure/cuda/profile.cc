@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
-#include "core/plan/cuda_tools.h"
 #include "core/plan/worker_role.h"
 #include "core/task/key.h"
 #include "measure/cuda/replay.h"

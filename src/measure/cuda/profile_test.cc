@@ -9,9 +9,9 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "base/cuda_toolkit.h"
 #include "base/text.h"
 #include "build/build.h"
-#include "core/plan/cuda_tools.h"
 #include "measure/ceilings/ceilings.h"
 #include "measure/cuda/evaluator.h"
 

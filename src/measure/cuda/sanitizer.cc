@@ -3,11 +3,11 @@
 
 #include <cstdlib>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/process/worker_path.h"
 #include "base/text.h"
-#include "core/plan/cuda_tools.h"
 #include "core/plan/worker_role.h"
 #include "measure/cuda/replay.h"
 

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "build/compiler.h"
-#include "core/plan/cuda_tools.h"
 #include "measure/ceilings/ceilings.h"
 
 namespace kernelpro {

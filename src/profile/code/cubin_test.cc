@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/plan/cuda_tools.h"
 #include "profile/code/disassemble.h"
 
 namespace kernelpro {

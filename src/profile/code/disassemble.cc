@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/plan/cuda_tools.h"
 #include "profile/code/cubin.h"
 
 namespace kernelpro {

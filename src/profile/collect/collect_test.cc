@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "core/evidence/metrics.h"
 #include "core/evidence/rates.h"
-#include "core/plan/cuda_tools.h"
 #include "profile/code/disassemble.h"
 
 namespace kernelpro {

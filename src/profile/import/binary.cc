@@ -9,12 +9,12 @@
 #include <optional>
 #include <set>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/evidence/target.h"
 #include "core/machine/architecture.h"
-#include "core/plan/cuda_tools.h"
 #include "core/plan/kernel_name.h"
 #include "profile/code/cubin.h"
 #include "profile/code/disassemble.h"

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/plan/cuda_tools.h"
 
 namespace kernelpro {
 namespace {

@@ -8,12 +8,12 @@
 #include <optional>
 #include <set>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/evidence/metrics.h"
 #include "core/evidence/target.h"
-#include "core/plan/cuda_tools.h"
 #include "core/plan/kernel_name.h"
 #include "profile/import/csv.h"
 #include "profile/import/ncu_details.h"

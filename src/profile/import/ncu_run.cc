@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
 #include "core/evidence/counters.h"
-#include "core/plan/cuda_tools.h"
 #include "core/plan/kernel_name.h"
 
 namespace kernelpro {

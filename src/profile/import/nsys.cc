@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/process/subprocess.h"
 #include "base/text.h"
-#include "core/plan/cuda_tools.h"
 #include "profile/import/csv.h"
 
 namespace kernelpro {

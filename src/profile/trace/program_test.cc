@@ -10,9 +10,9 @@
 #include <map>
 #include <set>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "core/plan/cuda_tools.h"
 #include "profile/inject/trace_format.h"
 #include "profile/trace/file.h"
 

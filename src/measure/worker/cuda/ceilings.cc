@@ -11,6 +11,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/cuda_toolkit.h"
 #include "base/statistics/statistics.h"
 #include "core/machine/machine.h"
 #include "core/plan/protocol.h"
@@ -79,10 +80,10 @@ class Ceiling {
 
   // bf16 8192^3 on random data, as zeros run faster. 0 without a cuBLAS that works.
   Result<double> tensor_rate() {
+    constexpr const char* kNames[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
     void* library = nullptr;
-    for (const char* name :
-         {"libcublas.so.13", "libcublas.so.12", "/usr/local/cuda/lib64/libcublas.so"}) {
-      if (library == nullptr) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    for (const std::string& path : cuda_library_paths(kNames)) {
+      if (library == nullptr) library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     }
     if (library == nullptr) return 0.0;
     using Create = int (*)(void**);

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/cuda_toolkit.h"
 #include "base/hash.h"
 #include "measure/worker/cuda/message.h"
 #include "measure/worker/cuda/nvrtc.h"
@@ -41,7 +42,7 @@ std::vector<std::string> options_for(const std::string& arch, const std::string&
   if (at_least(version, 12, 8)) {
     options.insert(options.end(), {"-pch", "-pch-messages=false"});
   }
-  const std::string include = cuda_include_dir();
+  const std::string include = find_cuda_headers();
   if (!include.empty()) {
     options.push_back("-I" + include);
     options.push_back("-I" + include + "/cccl");

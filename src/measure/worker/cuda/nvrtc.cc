@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 
+#include "base/cuda_toolkit.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "embedded/draw_source.h"
@@ -29,30 +30,11 @@ struct Nvrtc {
 #undef KP_NVRTC_MEMBER
 };
 
-std::vector<std::string> toolkit_dirs() {
-  std::vector<std::string> dirs;
-  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') dirs.push_back(value);
-  }
-  dirs.push_back("/usr/local/cuda");
-  const std::string nvcc = find_program("nvcc");
-  if (!nvcc.empty()) dirs.push_back(dirname(dirname(nvcc)));
-  return dirs;
-}
-
 Result<Nvrtc> load_nvrtc() {
-  std::vector<std::string> places;
-  for (const std::string& dir : toolkit_dirs()) {
-    for (const char* lib : {"lib64", "lib", "targets/x86_64-linux/lib"}) {
-      places.push_back(join(dir, std::string(lib) + "/libnvrtc.so"));
-    }
-  }
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
-    places.push_back(name);
+  constexpr const char* kNames[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"};
   void* library = nullptr;
-  for (const std::string& place : places) {
-    if (library == nullptr) library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+  for (const std::string& path : cuda_library_paths(kNames)) {
+    if (library == nullptr) library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
   if (library == nullptr) {
     return fail(ErrorKind::kEnvironment, "NVRTC (libnvrtc.so) was not found",
@@ -151,16 +133,6 @@ Result<std::string> trusted_cubin(std::string_view source, const std::string& ar
   // A cache: failing to write is fine.
   if (make_dirs(dirname(path))) (void)write_file(path, output.cubin);
   return output.cubin;
-}
-
-std::string cuda_include_dir() {
-  for (const std::string& dir : toolkit_dirs()) {
-    for (const char* include : {"include", "targets/x86_64-linux/include"}) {
-      const std::string path = join(dir, include);
-      if (exists(join(path, "cuda_fp16.h"))) return path;
-    }
-  }
-  return "";
 }
 
 }  // namespace kernelpro

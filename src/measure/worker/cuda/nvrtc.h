@@ -36,9 +36,6 @@ Result<std::string> trusted_cubin(std::string_view source, const std::string& ar
 // Its place in the cache.
 Result<std::string> trusted_cubin_path(std::string_view source, const std::string& arch);
 
-// Folder of the toolkit's headers (cuda_fp16.h): $CUDA_HOME, /usr/local/cuda, beside nvcc; or "".
-std::string cuda_include_dir();
-
 }  // namespace kernelpro
 
 #endif
