@@ -27,6 +27,7 @@ FLAGSHIPS = "bench/ablation/flagships.tar.xz"
 SEARCHES = "bench/ablation/searches.tar.xz"
 OPEN = "bench/ablation/open.tar.xz"
 SUITE = "bench/kernelbench/open.tar.xz"
+TF32 = "bench/kernelbench/tf32.tar.xz"  # tasks of the suite again, with TF32 on both sides
 BEGIN, END = "<!-- bench/page.py: from here", "to here -->"
 
 # Name, what it starts from, records in order: a file, or an archive and its member.
@@ -51,7 +52,10 @@ KERNELS = [
 # Whose results follow from a few sums: no kernel, an identity (results/kernelbench.md).
 IDENTITIES = ("2-44", "2-72")
 # Tasks whose records call them by the name of a copied file, "task".
-NAMES = {"3-5": "AlexNet", "3-27": "RegNet", "3-31": "VisionAttention", "3-38": "LSTMBidirectional", "3-39": "GRU",
+NAMES = {"1-18": "Matmul with transposed both", "2-12": "Gemm Multiply LeakyReLU", "2-31": "Conv2d Min Add Multiply",
+         "2-37": "Matmul Swish Sum GroupNorm", "2-62": "Matmul GroupNorm LeakyReLU Sum",
+         "2-88": "Gemm GroupNorm Swish Multiply Swish", "3-1": "MLP", "3-3": "DeepNarrowMLP", "3-9": "ResNet18",
+         "3-11": "VGG16", "3-5": "AlexNet", "3-27": "RegNet", "3-31": "VisionAttention", "3-38": "LSTMBidirectional", "3-39": "GRU",
          "3-42": "GRUBidirectionalHidden", "3-49": "Mamba2ReturnFinalState", "3-50": "ReLUSelfAttention"}
 
 
@@ -87,11 +91,12 @@ def lines_of(record):
 
 
 def row_of(name, start, records):
-    """None if one of the records is not confirmed."""
+    """None if one of the records is not confirmed, or nothing was faster than its start."""
     ratio = low = high = 1.0
     for record in records:
         rows = [json.loads(line) for line in lines_of(record)]
-        confirmed = [row["confirmation"] for row in rows if "confirmation" in row]
+        confirmed = [row["confirmation"] for row in rows
+                     if "versus" in row.get("confirmation", {"evaluation": {"outcome": {}}})["evaluation"]["outcome"]]
         if not confirmed:
             return None
         best = confirmed[-1]["best"]
@@ -108,18 +113,18 @@ def order(row):
     return len(set(row.labels) & LOWERED), row.us
 
 
-def kernelbench():
+def kernelbench(archive, precision):
     """{task: (its confirmed run's row, PyTorch's own times by name)}; of arms, the fastest with the fewest labels
     that rank lower."""
     out = {}
-    for name in sorted(members(SUITE)):
+    for name in sorted(members(archive)):
         task = name.split("/")[0]
         if not task[0].isdigit() or not name.endswith(".jsonl") or task in IDENTITIES:
             continue
-        words = json.loads(members(SUITE)[name].split("\n", 1)[0])["run"]["task"]["name"].split("_")[1:] or [NAMES[task]]
-        row = row_of(" ".join([task.replace("-", "/"), *words])[:40].strip(), "PyTorch", [(SUITE, name)])
+        words = json.loads(members(archive)[name].split("\n", 1)[0])["run"]["task"]["name"].split("_")[1:] or [NAMES[task]]
+        row = row_of(" ".join([task.replace("-", "/"), *words])[:40].strip(), "PyTorch", [(archive, name)])
         if row and (task not in out or order(row) < order(out[task][0])):
-            own = json.loads(members(SUITE).get(f"{task}/baselines.fp32.json", '{"baselines": []}'))["baselines"]
+            own = json.loads(members(archive).get(f"{task}/baselines.{precision}.json", '{"baselines": []}'))["baselines"]
             out[task] = row, {each["name"]: each["median_us"] for each in own if not each["error"]}
             if not {"eager", "compile"} <= set(out[task][1]):
                 sys.exit(f"{task} has no times of PyTorch: bench/kernelbench/baselines.py DIR --only {task}")
@@ -168,8 +173,8 @@ def suite_means(suite):
            "|---|---|---|---|---|---|"]
     for level in "123":
         some = [each for task, each in suite.items() if task[0] == level]
-        for words, chosen in ((f"level {level}", some), (f"level {level}, without what is above its limit",
-                              [each for each in some if "above-measured-ceiling" not in each[0].labels])):
+        within = [each for each in some if "above-measured-ceiling" not in each[0].labels]
+        for words, chosen in [(f"level {level}", some), (f"level {level}, without what is above its limit", within)][:1 + (within != some)]:
             paired = [row.ratio for row, _ in chosen if not row.host_form]
             out.append(f"| {words} | {len(chosen)} | {times(geometric(paired))} ({len(paired)}) | " +
                        " | ".join(times(geometric([own[kind] / row.us for row, own in chosen])) for kind in ("eager", "compile")) +
@@ -206,7 +211,8 @@ def chart(rows):
 
 
 def page():
-    kernels, suite = [row_of(*each) for each in KERNELS], kernelbench()
+    kernels = [row_of(*each) for each in KERNELS]
+    suite, tf32 = kernelbench(SUITE, "fp32"), kernelbench(TF32, "tf32")
     tasks = len({name.split("/")[0] for name in members(SUITE) if name[0].isdigit()})
     if not all(kernels):
         sys.exit("not confirmed: " + ", ".join(each[0] for each, row in zip(KERNELS, kernels) if not row))
@@ -225,6 +231,10 @@ def page():
         "Over the start: in turn with the module itself (`-`: its start is in host form, timed from outside). Eager PyTorch "
         "and torch.compile at fp32 were timed by themselves. All runs are in "
         f"[open.tar.xz]({os.path.relpath(SUITE, 'results')}).", ""] + suite_means(suite) + [""] + suite_table(suite) + [
+        "", "### With TF32 on both sides", "",
+        f"{len(tf32)} of these tasks where PyTorch and the kernels may round products to TF32, confirmed in the same way; the "
+        "limit is that of fp16 products, which have as many bits. [All tasks, and means over them](kernelbench.md#tf32-on-both-sides); "
+        f"all runs are in [tf32.tar.xz]({os.path.relpath(TF32, 'results')}).", ""] + suite_means(tf32) + [""] + suite_table(tf32) + [
         "", "What the labels mean: [Evaluation](../docs/evaluation.md). Each record can be shown and judged again: "
         "`kernelpro show FILE`, `kernelpro replay FILE`.", "",
         "<!-- " + END]) + "\n", chart(kernels)
