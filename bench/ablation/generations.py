@@ -4,7 +4,8 @@
 
     bench/ablation/generations.py begin DIR --arms none,diagnosed  # GPU: a run of each DIR/NAME/{task.py,parent.cu};
                                                         # without parent.cu it starts from the module. --after OTHER:
-                                                        # and tries the best of OTHER/NAME, as at another precision
+                                                        # and tries OTHER/NAME's best kernel next (for example one
+                                                        # written for another precision)
     bench/ablation/generations.py recall DIR            # or the runs of generations.tar.xz; --archive FILE:
                                                         # of midway.tar.xz, flagships.tar.xz, or open.tar.xz,
                                                         # whose answers wait (and bench/kernelbench/open.tar.xz)
@@ -148,6 +149,7 @@ def keep(options):
 
 def begin(options):
     arms = options.arms.split(",")
+    known = best_runs(options, runs(options, options.after)) if options.after else {}
 
     def one(folder, gpu):
         first = os.path.join(folder, "first")
@@ -163,8 +165,8 @@ def begin(options):
             shutil.copytree(first, os.path.join(folder, arm))
             settle(os.path.join(folder, arm), search=ARMS[arm][1])
         shutil.rmtree(first, ignore_errors=True)
-        print(f"{name}: {wrong or 'begun'}", flush=True)
-    known = best_runs(options, runs(options, options.after)) if options.after else {}
+        without = f", and {options.after} has no kernel of it" if options.after and name not in known else ""
+        print(f"{name}: {wrong or 'begun' + without}", flush=True)
     names = options.only.split(",") if options.only else sorted(os.listdir(options.folder))
     side_by_side(options, one, [os.path.join(options.folder, name) for name in names
                                 if os.path.exists(os.path.join(options.folder, name, "task.py"))], options.each)
@@ -459,7 +461,7 @@ def main():
         if name == "confirm":
             verb.add_argument("--best", action="store_true", help="of a task's arms, the one with the best kernel alone")
         if name == "measure":
-            verb.add_argument("--confirm", action="store_true", help="at once, which takes less than by itself")
+            verb.add_argument("--confirm", action="store_true", help="in the same call, which is quicker than `confirm` afterwards")
         if name in ("measure", "rows"):
             verb.add_argument("--output", help="by default DIR/rows.jsonl")
             verb.add_argument("--last", action="store_true", help="each task's newest generation alone, for ablation.py table")

@@ -1,62 +1,66 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""KernelBench with TF32 allowed on both sides, as its users run it: a table and geometric means.
+"""KernelBench at TF32's tolerance, for PyTorch and for the kernels: a table and geometric means.
 
     bench/ablation/generations.py recall STRICT --archive bench/kernelbench/open.tar.xz
     bench/ablation/generations.py recall TF32 --archive bench/kernelbench/tf32.tar.xz
-    bench/kernelbench/tf32.py STRICT TF32 [--without 2-72] [--kernelbench CHECKOUT]
+    bench/kernelbench/tf32.py STRICT TF32 [--without 2-72] [--recurrent 3-38,...] [--kernelbench CHECKOUT]
 
-TF32 has runs of some tasks under that contract (`begin TF32 --after STRICT`), whose search began with the
-best kernel of STRICT. Of each task the faster one of both experiments counts: what keeps fp32's precision
-keeps TF32's. PyTorch's times are those of bench/kernelbench/baselines.py with TF32 allowed; where the task
-has no matrix products, those without.
+TF32 has runs of some tasks under that contract (`begin TF32 --after STRICT`), each of which began with the
+best kernel of STRICT. A task's kernel is that of its run under TF32, if it is faster or the same kernel
+measured again, else that of STRICT: what keeps fp32's precision keeps TF32's. PyTorch's times are the
+faster of those of bench/kernelbench/baselines.py with and without TF32.
 """
 import argparse
-import json
 import os
 import sys
 
 from standing import Task, mean, title
 
-from ablation import call, ROOT  # noqa: E402  (standing.py knows where they are)
+from ablation import ROOT  # noqa: E402  (standing.py knows where they are)
 from gains import micro, times  # noqa: E402
-from generations import labels, runs  # noqa: E402
+from generations import labels, rank, runs  # noqa: E402
 
 KINDS = ("eager", "CUDA graph", "torch.compile")
 
 
-def has_products(options, run, candidate):
-    out, _ = call(options, "diagnose", f"{run}:{candidate}", "--json")
-    items = json.loads(out[out.index("{"):])["evidence"]["items"] if "{" in out else {}
-    return items.get("task.matmul_flops", {"value": 1})["value"] > 0
-
-
-class Both:
+class AtTf32:
     """A task's best kernel where TF32 is allowed, and PyTorch's times there."""
 
     def __init__(self, options, name, strict_runs, tf32_runs):
         strict = Task(options, os.path.join(options.strict, name), strict_runs)
-        tf32 = Task(options, os.path.join(options.tf32, name), tf32_runs) if tf32_runs else None
-        self.above = "above-measured-ceiling" in labels(strict.best)
-        self.own = tf32 if tf32 and tf32.best and tf32.best["proposer"] != "seed" else None
-        chosen = self.own if self.own and self.own.best["time_us"] < strict.best["time_us"] else strict
-        self.us, self.confirmed, self.is_strict = chosen.best["time_us"], chosen.confirmed, chosen is strict
+        own = Task(options, os.path.join(options.tf32, name), tf32_runs) if tf32_runs else None
+        own = own if own and own.best else None
+        again = bool(own) and own.best["proposer"] in ("seed", "tuner")  # what the run began with
+        chosen = own if own and (again or self.order(own) < self.order(strict)) else strict
+        self.best, self.confirmed, self.has_run = chosen.best, chosen.confirmed, bool(own)
+        self.written_for = "TF32" if chosen is own and not again else "fp32"
         # In turn with the module where TF32 is allowed; a start in host form is no measure of it.
-        self.paired = tf32.best["speedup"] if tf32 and tf32.best and not tf32.host_form else None
-        self.pytorch = {kind: (tf32.baselines[kind + ", TF32"] if tf32 else 0) or strict.baselines[kind + ", TF32"]
-                        for kind in KINDS}
-        if not any(self.pytorch.values()) and not has_products(options, strict_runs[0], strict.best["id"]):
-            self.pytorch = {kind: strict.baselines[kind] for kind in KINDS}
+        self.paired = own.best["speedup"] if chosen is own and not own.host_form else None
+        self.pytorch = {}
+        for kind in KINDS:
+            known = [task.baselines[each] for task in (strict, own) if task for each in (kind, kind + ", TF32")]
+            self.pytorch[kind] = min((us for us in known if us), default=0)
+        self.measured = any(task.baselines["eager, TF32"] for task in (strict, own) if task)
+
+    @staticmethod
+    def order(task):
+        return rank(task.best)[0], task.best["time_us"]
 
     def over(self, kind):
-        return self.pytorch[kind] / self.us if self.pytorch[kind] else None
+        return self.pytorch[kind] / self.best["time_us"] if self.pytorch[kind] else None
 
     def cells(self):
         gain = self.paired
-        return [micro(self.pytorch["eager"]) if self.pytorch["eager"] else "-", micro(self.us),
-                "fp32" if self.is_strict else "TF32",
+        return [micro(self.pytorch["eager"]) + ("" if self.measured else "*"), micro(self.best["time_us"]), self.written_for,
                 f"{times(gain['ratio'])} [{', '.join(times(gain[end]).rstrip('x') for end in ('low', 'high'))}]" if gain else "-",
-                *(times(self.over(kind)) for kind in KINDS), "yes" if self.confirmed else "no"]
+                *(times(self.over(kind)) for kind in KINDS), "yes" if self.confirmed else "no", ", ".join(labels(self.best))]
+
+
+def row_of_means(words, tasks):
+    known = [gain for gain in (task.over("eager") for task in tasks) if gain]
+    return [words, str(len(tasks)), *(mean([task.over(kind) for task in tasks]) for kind in KINDS),
+            *(f"{sum(gain > least for gain in known) / len(known):.2f}" for least in (1, 2))]
 
 
 def main():
@@ -65,33 +69,36 @@ def main():
     parser.add_argument("tf32")
     parser.add_argument("--only", default="", help="tasks, by their folders' names, separated by commas")
     parser.add_argument("--without", default="", help="tasks left out of a second mean")
+    parser.add_argument("--recurrent", default="", help="tasks left out of a third: in eager PyTorch, their time is the host's")
+    parser.add_argument("--every", action="store_true", help="list tasks without a run under TF32, too")
     parser.add_argument("--kernelbench", default="", help="a checkout, for the tasks' names")
     parser.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
     options = parser.parse_args()
-    found = {"strict": {}, "tf32": {}}
-    for which, of in found.items():
+    found = {}
+    for which in ("strict", "tf32"):
         for name, _, run in runs(options, getattr(options, which)):
-            of.setdefault(name, []).append(run)
-    tasks = {name: Both(options, name, some, found["tf32"].get(name, [])) for name, some in found["strict"].items()
-             if name[0].isdigit()}
-    head = ["task", "eager, TF32", "best", "precision kept", "in turn with the module [95 %]", *("over " + kind for kind in KINDS),
-            "confirmed"]
+            found.setdefault(which, {}).setdefault(name, []).append(run)
+    tasks = {name: AtTf32(options, name, some, found.get("tf32", {}).get(name, []))
+             for name, some in found["strict"].items() if name[0].isdigit()}
+    head = ["task", "eager", "best", "written for", "in turn with the module [95 %]", *("over " + kind for kind in KINDS), "confirmed",
+            "labels"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for name, task in tasks.items():
-        print("| " + " | ".join([title(options, name), *task.cells()]) + " |")
+        if task.has_run or options.every:
+            print("| " + " | ".join([title(options, name), *task.cells()]) + " |")
     head = ["geometric means", "tasks", *("over " + kind for kind in KINDS), "fast_1", "fast_2"]
     print("\n| " + " | ".join(head) + " |\n|" + "---|" * len(head))
-    left_out = set(options.without.split(",")) - {""}
+    left_out, recurrent = set(options.without.split(",")), set(options.recurrent.split(","))
     for level in sorted({name[0] for name in tasks}):
         every = {name: task for name, task in tasks.items() if name[0] == level}
-        within = {name: task for name, task in every.items() if not task.above and name not in left_out}
+        within = {name: task for name, task in every.items()
+                  if "above-measured-ceiling" not in labels(task.best) and name not in left_out}
         also = "".join(f" and {name.replace('-', '/')}" for name in sorted(left_out & set(every)))
-        for words, some in ((f"level {level}", every), (f"level {level}, without what is above its ceiling{also}", within)):
-            over = [task.over("eager") for task in some.values()]
-            known = [gain for gain in over if gain]
-            fast = [f"{sum(gain > least for gain in known) / len(known):.2f}" for least in (1, 2)] if known else ["-", "-"]
-            print("| " + " | ".join([words, str(len(some)), *(mean([task.over(kind) for task in some.values()]) for kind in KINDS),
-                                     *fast]) + " |")
+        plain = {name: task for name, task in within.items() if name not in recurrent}
+        for words, some in ((f"level {level}", every), (f"level {level}, without what is above its ceiling{also}", within),
+                            (f"level {level}, and without recurrent networks", plain if plain != within else {})):
+            if some:
+                print("| " + " | ".join(row_of_means(words, list(some.values()))) + " |")
 
 
 if __name__ == "__main__":

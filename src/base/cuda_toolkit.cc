@@ -2,6 +2,8 @@
 #include "base/cuda_toolkit.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "base/files.h"
 
@@ -34,8 +36,13 @@ std::string tool_in(const std::vector<std::string>& roots, const std::string& na
 std::vector<std::string> cuda_toolkits() {
   std::vector<std::string> roots = named_toolkits();
   roots.emplace_back("/usr/local/cuda");
-  if (const std::string nvcc = find_program("nvcc"); !nvcc.empty()) {
-    roots.push_back(dirname(dirname(nvcc)));
+  for (const char* program : {"nvcc", "nvdisasm", "cuobjdump"}) {
+    const std::string found = find_program(program);
+    if (found.empty()) continue;
+    std::error_code ignored;
+    const std::filesystem::path real = std::filesystem::canonical(found, ignored);
+    roots.push_back(dirname(dirname(real.empty() ? found : real.string())));
+    break;
   }
   return roots;
 }
@@ -66,12 +73,16 @@ std::vector<std::string> cuda_library_folders() {
   return folders;
 }
 
-std::vector<std::string> cuda_library_paths(std::span<const char* const> names) {
+std::vector<std::string> cuda_library_paths(const std::string& library) {
   std::vector<std::string> paths;
-  for (const std::string& folder : cuda_library_folders()) {
-    for (const char* name : names) paths.push_back(join(folder, name));
+  std::vector<std::string> folders = cuda_library_folders();
+  folders.emplace_back();  // the loader's own search
+  for (const std::string& folder : folders) {
+    for (const char* version : {".13", ".12", ""}) {
+      const std::string name = "lib" + library + ".so" + version;
+      paths.push_back(folder.empty() ? name : join(folder, name));
+    }
   }
-  paths.insert(paths.end(), names.begin(), names.end());
   return paths;
 }
 

@@ -2,14 +2,13 @@
 // Where an installed CUDA toolkit lies. Reads the environment and the file system on each call.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
 namespace kernelpro {
 
 // Its folders, of which some may not exist, in the order in which to look: $CUDA_HOME, $CUDA_PATH,
-// /usr/local/cuda, that of the nvcc on PATH.
+// /usr/local/cuda, that of the nvcc, nvdisasm or cuobjdump on PATH, links resolved.
 std::vector<std::string> cuda_toolkits();
 
 // Path of one of its programs (nvcc, nvdisasm, compute-sanitizer ...): from $CUDA_HOME or
@@ -22,8 +21,8 @@ std::string find_cuda_headers();
 // Folders in which its libraries may be, CUPTI's included.
 std::vector<std::string> cuda_library_folders();
 
-// What to try to open, in this order: each name in each of these folders, then the names alone, for
-// the loader's own search.
-std::vector<std::string> cuda_library_paths(std::span<const char* const> names);
+// What to try to open for a library, as "nvrtc", in this order: libnvrtc.so.13, .so.12 and .so in
+// each of these folders, then the names alone, for the loader's own search.
+std::vector<std::string> cuda_library_paths(const std::string& library);
 
 }  // namespace kernelpro

@@ -418,9 +418,9 @@ std::string how_on_matrix_units(const Evidence& evidence) {
            "products of fp16 parts for each product.";
   }
   if (evidence.get("task.tf32").value_or(0) <= 0 || !uses_matrix_units(evidence)) return "";
-  return " The ceiling is that of one fp16 product, of operands scaled by powers of two, which "
+  return " The ceiling is that of one product of fp16 operands, scaled by powers of two, which "
          "have "
-         "TF32's bits; products of TF32 itself reach half of it.";
+         "TF32's bits; products of TF32 itself reach about half of it.";
 }
 
 std::string summarize(const Roofline& roof, const KernelModel& model, const Evidence& evidence) {

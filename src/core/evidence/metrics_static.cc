@@ -93,6 +93,7 @@ constexpr MetricRow kSassRows[] = {
     {"sass.hgmma", "1",
      "matrix instructions of a warpgroup (HGMMA, QGMMA, IGMMA) or of tcgen05 (UTCHMMA and its "
      "like) in the kernel"},
+    {"sass.tf32_products", "1", "matrix instructions on TF32 operands in the kernel"},
     {"sass.ldsm", "1", "matrix loads from shared memory (LDSM) in the kernel"},
     {"sass.register_reallocations", "1", "setmaxnreg (USETMAXREG) in the kernel"},
     {"sass.calls", "1", "calls in the kernel, helpers of division and roots among them"},

@@ -41,7 +41,7 @@ TEST(Floors, AreThoseOfTheTaskAndOfItsEvidence) {
   EXPECT_DOUBLE_EQ(floors(e).compute_us, 1.25);
 }
 
-TEST(Floors, InPartsWhereTheContractIsStrict) {
+TEST(Floors, WithHalvesOnMatrixUnits) {
   Task task = vector_task();
   Ceilings ceilings;
   ceilings.copy_bytes_per_s = 8e9;

@@ -18,7 +18,7 @@ constexpr std::array<PartRow, kPartKinds> kRows{{
     {PartKind::kGaps, "gaps", "gaps between kernels"},
     {PartKind::kHost, "host", "waiting for the host"},
     {PartKind::kFloor, "floor", "floor: the task's own work at the ceiling"},
-    {PartKind::kSurplus, "surplus", "products beyond the fewest that the contract allows"},
+    {PartKind::kSurplus, "surplus", "products beyond the fewest that the contract needs"},
     {PartKind::kTraffic, "traffic", "excess memory traffic"},
     {PartKind::kRamp, "ramp", "ramp: start, prologue and drain"},
     {PartKind::kWaves, "waves", "waves and tail: SMs without a block"},

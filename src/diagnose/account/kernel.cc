@@ -249,7 +249,7 @@ KernelAccount kernel_account(const std::string& name, double us, const Evidence&
                                         least_us * (times - 1),
                                         Level::kCounters,
                                         "products of parts that the matrix units computed, beyond "
-                                        "the fewest that the contract allows"});
+                                        "the fewest that the contract needs"});
     cover_floor(surplus, false, &issue_us, &waits_us);
   }
   // More bytes than needed cost what waits for memory, not what they could take at most.

@@ -109,8 +109,7 @@ Probe tool_probe(const std::string& name, ProbeState without, const std::string&
 }
 
 Probe nvrtc_probe() {
-  constexpr const char* kNames[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"};
-  for (const std::string& path : cuda_library_paths(kNames)) {
+  for (const std::string& path : cuda_library_paths("nvrtc")) {
     if (dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) {
       return {kCuda, "NVRTC", ProbeState::kOk, path, ""};
     }

@@ -30,9 +30,9 @@ namespace kernelpro {
 
 namespace {
 
-constexpr int kMostScreened = 32;  // by a pair of processes, whose difference stays
-constexpr double kRowS = 0.3, kConfirmingRowS = 1;  // of calls in a row
-constexpr double kStartTimeout = 120;               // a context on a cold machine
+constexpr int kMostScreened = 32;      // by a pair of processes, whose difference stays
+constexpr double kConfirmingRow = 3;   // as long as in other evaluations
+constexpr double kStartTimeout = 120;  // a context on a cold machine
 
 bool holds_lesser(const CudaCase& state) {
   return std::find(state.lesser.begin(), state.lesser.end(), true) != state.lesser.end();
@@ -96,7 +96,7 @@ class CudaEvaluator : public Evaluator {
     CudaTimingPlan plan;
     plan.max_pairs = plan.max_samples = std::max(20, settings_.samples);
     shop_.probes_each = settings_.probes_each;
-    if (settings_.probes && settings_.probes_each == 0) plan.row_s = kRowS;
+    if (settings_.probes && settings_.probes_each == 0) plan.row_s = settings_.row_s;
     return judge(subject, incumbent, plan);
   }
   Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) override {
@@ -104,7 +104,7 @@ class CudaEvaluator : public Evaluator {
     plan.min_samples = std::max(60, 2 * settings_.samples);
     plan.max_pairs = 2 * plan.min_samples;
     plan.budget_s = 2;
-    plan.row_s = kConfirmingRowS;
+    plan.row_s = kConfirmingRow * settings_.row_s;
     shop_.probes_each = 0;
     return judge(subject, &incumbent, plan);
   }

@@ -28,19 +28,6 @@ constexpr const char* kReordered =
     "others "
     "are right, an event or another dependency between launches is missing";
 
-// Adds the duration of a scope.
-class Lap {
- public:
-  explicit Lap(double* total) : total_(total), start_(real_clock().now_s()) {}
-  ~Lap() { *total_ += real_clock().now_s() - start_; }
-  Lap(const Lap&) = delete;
-  Lap& operator=(const Lap&) = delete;
-
- private:
-  double* total_;
-  double start_;
-};
-
 // Whether evidence would be about the last one (measure/station/target.cc): of equals, the first.
 bool last_is_longest(const std::vector<Timing>& timings) {
   return std::ranges::max_element(timings, {}, &Timing::median_us) == timings.end() - 1;
@@ -420,11 +407,10 @@ Correct CudaTrial::conclude() {
     const Interval all = mean_ratio(ratios_);
     correct_.versus = Correct::Versus{incumbent_->hash, all.mid, all.low, all.high};
   }
-  const std::pair<const char*, double> phases[] = {{"evaluate.capture_ms", capture_s_},
-                                                   {"evaluate.check_ms", check_s_},
-                                                   {"evaluate.time_ms", time_s_},
-                                                   {"evaluate.audit_ms", audit_s_},
-                                                   {"evaluate.probe_ms", probe_s_}};
+  const std::pair<const char*, double> phases[] = {
+      {"evaluate.capture_ms", capture_s_}, {"evaluate.check_ms", check_s_},
+      {"evaluate.time_ms", time_s_},       {"evaluate.audit_ms", audit_s_},
+      {"evaluate.row_ms", row_s_},         {"evaluate.probe_ms", probe_s_}};
   for (const auto& [name, seconds] : phases) correct_.observed[name] = seconds * 1e3;
   // Of the phases above: what the module computed on the GPU for expected results.
   correct_.observed["evaluate.reference_ms"] = shop_.reference.module_ms() - reference_ms_;

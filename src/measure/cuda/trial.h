@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "core/evaluation/evaluation.h"
 #include "measure/cuda/case.h"
 #include "measure/cuda/reference.h"
@@ -26,6 +27,19 @@ namespace kernelpro {
 struct PlacedPlan {
   LaunchPlan plan;
   std::uint64_t place = 0;  // where the addresses in it hold (core/plan/launch_plan.h)
+};
+
+// Adds the duration of a scope.
+class Lap {
+ public:
+  explicit Lap(double* total) : total_(total), start_(real_clock().now_s()) {}
+  ~Lap() { *total_ += real_clock().now_s() - start_; }
+  Lap(const Lap&) = delete;
+  Lap& operator=(const Lap&) = delete;
+
+ private:
+  double* total_;
+  double start_;
 };
 
 // State that an evaluator keeps for its task across evaluations.
@@ -130,6 +144,8 @@ class CudaTrial {
                         CudaTimed* timed);
   Verdict check_floors(CudaCase& state, const CudaTimed& timed);
   Verdict call_in_a_row(CudaCase& state, double call_us);
+  Verdict row_part(CudaCase& state, std::int64_t calls, std::int64_t number, double limit_s,
+                   bool load, double* took_s);
   Verdict probe_among_others(CudaCase& state, DrawKind kind, int set);
   Verdict look_at_probe(CudaCase& state, DrawKind kind, int set);
   void compare_times(const CudaCase& state, DrawKind kind, const std::vector<double>& given_us,
@@ -182,7 +198,7 @@ class CudaTrial {
   std::optional<Outcome> refused_;      // a variant that could not be loaded
   bool crashed_ = false;                // by a probe: its worker runs nothing further
   double reference_ms_ = 0;             // of the module before this trial
-  double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, probe_s_ = 0;
+  double capture_s_ = 0, check_s_ = 0, time_s_ = 0, audit_s_ = 0, row_s_ = 0, probe_s_ = 0;
 };
 
 }  // namespace kernelpro

@@ -17,8 +17,13 @@ namespace kernelpro {
 namespace {
 
 constexpr double kSlowReference = 2;  // seconds; slower ones are not rerun for each candidate
-constexpr double kLeastCalls = 2, kMostCalls = 20000;  // in a row
-constexpr double kRowSlack = 2, kRowFactor = 10;       // seconds, and of the time that they take
+constexpr std::int64_t kFirstCalls = 64, kMostCalls = 20000;  // in a row, at most
+constexpr int kRowParts = 11;
+constexpr double kRowSlack = 5, kRowFactor = 20;  // seconds, and of the time that calls take
+
+std::int64_t calls_in(double seconds, double call_s, std::int64_t most) {
+  return std::clamp(static_cast<std::int64_t>(seconds / call_s), std::int64_t{1}, most);
+}
 
 void slow_down(double by, CudaTimed* timed) {
   for (double* us : {&timed->timing.median_us, &timed->timing.low_us, &timed->timing.high_us}) {
@@ -84,38 +89,65 @@ CudaTrial::Verdict CudaTrial::check_floors(CudaCase& state, const CudaTimed& tim
   return check(state);
 }
 
-// Whoever uses a kernel loads it once and calls it thousands of times, one call directly behind
-// another: a counter that is never reset, or a race that is lost once in a thousand times, shows
-// only there. All other calls are few for each load, and the host waits between them.
+// A kernel's users load it once and call it thousands of times, without waiting in between: a
+// counter that overflows, or a lost arrival at a barrier, shows only there. All other calls are few
+// for each load. A part's last call is checked, and outputs are poisoned anew for each part, so
+// that a kernel that has stopped working cannot leave an earlier result there.
 CudaTrial::Verdict CudaTrial::call_in_a_row(CudaCase& state, double call_us) {
   if (timing_.row_s <= 0 || worker_.module || shop_.settings.policy != Policy::kContract) {
     return std::optional<Outcome>();
   }
-  const double calls = std::clamp(timing_.row_s / (call_us * 1e-6), kLeastCalls, kMostCalls);
-  const double limit_s = kRowSlack + kRowFactor * calls * call_us * 1e-6;
+  double call_s = call_us * 1e-6;
+  if (timing_.row_s < kRowParts * call_s) return std::optional<Outcome>();  // nobody makes many
+  const Lap lap(&row_s_);
+  const std::int64_t first = calls_in(timing_.row_s / kRowParts, call_s, kFirstCalls);
+  std::int64_t made = 0, usual = first;
+  for (int part = 0; part < kRowParts; ++part) {
+    // The first part loads the kernel, the second tells what a call costs with the host's work, and
+    // the last is one call.
+    const std::int64_t calls = part + 1 == kRowParts ? 1 : part < 2 ? first : usual;
+    const double limit_s = kRowSlack + kRowFactor * static_cast<double>(calls) * call_s;
+    double took_s = 0;
+    Verdict wrong = row_part(state, calls, made + calls, limit_s, part == 0, &took_s);
+    if (!wrong || *wrong) return wrong;
+    made += calls;
+    if (part != 1) continue;
+    call_s = std::max(call_s, took_s / static_cast<double>(calls));
+    usual = calls_in(timing_.row_s / kRowParts, call_s, kMostCalls / kRowParts);
+  }
+  return std::optional<Outcome>();
+}
+
+// `number`: of the part's last call.
+CudaTrial::Verdict CudaTrial::row_part(CudaCase& state, std::int64_t calls, std::int64_t number,
+                                       double limit_s, bool load, double* took_s) {
   const int set =
       static_cast<int>(fresh_secret() % static_cast<std::uint64_t>(state.plan.rotation));
   KP_TRY(poison(shop_.judge, state, {{set, fresh_secret()}}, true));
   allowance_->limit_s += limit_s;
-  const auto number_of_calls = static_cast<std::int64_t>(calls);
-  const std::string row = std::to_string(number_of_calls) + " calls in a row";
+  const std::string advice =
+      ": whatever state a call leaves behind (counters, flags) must be valid for the next one, "
+      "however many there are";
+  const double start = real_clock().now_s();
   const Answer answer = worker_.link.ask({{"do", "row"},
                                           {"case", state.c->name},
                                           {"subject", "candidate"},
                                           {"set", set},
                                           {"key", fresh_secret()},
-                                          {"calls", number_of_calls}},
+                                          {"load", load},
+                                          {"calls", calls}},
                                          limit_s);
   if (!std::holds_alternative<Reply>(answer)) {
     return std::optional<Outcome>(
-        worker_outcome(answer, "making " + row + ", " + doing("in", state), state.c->name));
+        worker_outcome(answer,
+                       "making " + std::to_string(calls) + " calls in a row, after " +
+                           std::to_string(number - calls) + ", " + doing("in", state) + advice,
+                       state.c->name));
   }
   KP_ASSIGN(auto wrong, verify(shop_.judge, state, {set}, true, {}, &correct_.max_error));
   if (!wrong) return std::optional<Outcome>();
   if (auto* result = std::get_if<WrongResult>(&wrong->outcome)) {
-    result->reason += ". This was the last of " + row +
-                      ": whatever a call leaves behind (counters, flags) must serve any number of "
-                      "further ones";
+    result->reason += ". This was call " + std::to_string(number) + " of many in a row" + advice;
   }
   return std::optional<Outcome>(std::move(wrong->outcome));
 }

@@ -41,6 +41,7 @@ struct EvaluateSettings {
   Policy policy = Policy::kContract;
   bool probes = true;   // other values of the same shapes (measure/judge/probes.h)
   int probes_each = 0;  // how many kinds of them `evaluate` runs, at random; 0, and `confirm`: all
+  double row_s = 0.3;   // cuda: of calls in a row, where all kinds run; `confirm`: three times that
   bool redraw = false;  // cuda: new input sets for each evaluation
   bool timing = true;   // false: verdicts alone, on two input sets, without an incumbent
   std::string gpu;      // cuda: UUID or index; "" the first

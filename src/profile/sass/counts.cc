@@ -83,6 +83,8 @@ constexpr SassCount kKernel[] = {
     {"sass.fp64", is_fp64_value},
     {"sass.hmma", [](I i) { return i.op == Op::kTensor; }},
     {"sass.hgmma", [](I i) { return i.op == Op::kWarpgroup; }},
+    {"sass.tf32_products",
+     [](I i) { return (i.op == Op::kTensor || i.op == Op::kWarpgroup) && i.has("TF32"); }},
     {"sass.ldsm", [](I i) { return i.op == Op::kMatrixLoad; }},
     {"sass.register_reallocations", [](I i) { return i.root == "USETMAXREG"; }},
     {"sass.calls", is_call},

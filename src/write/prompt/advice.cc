@@ -34,10 +34,12 @@ std::string floor_text(const Floors& least, double halves_us = 0, bool tf32 = fa
       human_us(least.memory_us) + " at this rate";
   if (least.compute_us > 0) {
     text += ", and the arithmetic, in the precision that is owed, " + human_us(least.compute_us);
-    if (halves_us > 0) {
-      text += (tf32 ? " in TF32, " : " on multiply-adds, ") + human_us(halves_us) +
-              " with the matrix products on tensor cores, operands " +
-              (tf32 ? "scaled and rounded to fp16" : "in two fp16 parts");
+    if (halves_us > 0 && tf32) {
+      text += " with TF32 products, " + human_us(halves_us) +
+              " with fp16 ones (operands scaled by powers of two and rounded)";
+    } else if (halves_us > 0) {
+      text += " on multiply-adds, " + human_us(halves_us) +
+              " with the matrix products on tensor cores, operands in two fp16 parts";
     }
   }
   return text + ". A well-made kernel comes within 10 to 20 % of " +

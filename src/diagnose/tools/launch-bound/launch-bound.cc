@@ -20,9 +20,10 @@ constexpr double kDrainUs = 1.5;
 constexpr double kMostOfAKernel = 0.95;
 // Of a traced program's time: less is not a bottleneck.
 constexpr double kLeastShare = 0.15;
-// Short kernels also cannot fill the GPU: fusing gains this much of the way, in logarithms, from
-// removing the starts to the best that one kernel could do.
+// Short kernels also cannot fill the GPU. Without counters, fusing is taken to gain this much of
+// the way, in logarithms, from removing the starts to the best that one kernel could do.
 constexpr double kFilled = 0.7;
+constexpr double kLeastCounted = 0.5;  // of the kernels' time, to know what they leave unused
 // One operator that multiplies in this many kernels is a recurrence: a step needs all results of
 // the one before, inside one kernel too. Three recurrent networks, each written as few kernels,
 // took 0.39 to 0.46 us for each level of the graph that they came from.
@@ -42,6 +43,28 @@ double recurrent_us(const Facts& facts) {
   if (!levels || all <= 0) return 0;
   const double needed = std::min(*levels, facts.maybe("plan.data_levels").value_or(*levels));
   return needed * recurrent / all * kLevelUs;
+}
+
+// What the kernels leave unused, as shares of their time.
+struct Unused {
+  double ramp = 0;   // starts and ends
+  double waves = 0;  // multiprocessors without a block
+};
+// nullopt: too few of them were counted.
+std::optional<Unused> unused(const Facts& facts) {
+  const Account* call = facts.call_account();
+  if (call == nullptr) return std::nullopt;
+  double all_us = 0, counted_us = 0;
+  Unused found;
+  for (const KernelAccount& kernel : call->kernels) {
+    all_us += kernel.us;
+    if (kernel.part(PartKind::kUnknown) >= kLeastCounted * kernel.us) continue;
+    counted_us += kernel.us;
+    found.ramp += kernel.part(PartKind::kRamp);
+    found.waves += kernel.part(PartKind::kWaves);
+  }
+  if (counted_us <= 0 || counted_us < kLeastCounted * all_us) return std::nullopt;
+  return Unused{found.ramp / counted_us, found.waves / counted_us};
 }
 
 // Within one graph the host does not matter: only fewer kernels help.
@@ -67,7 +90,11 @@ std::optional<Finding> of_plan(const Facts& facts, double kernels, double time_u
   finding.upper_speedup = kernels;
   const Roofline& roof = facts.roofline();
   const double most = roof.known() ? std::min(kernels, roof.headroom()) : 1;
-  if (most > finding.likely_speedup) {
+  if (const auto lost = unused(facts)) {
+    // Starts are a part of the ramps, or of the gaps between kernels.
+    const double starts = std::max((kernels - 1) * between_us / time_us, lost->ramp);
+    finding.likely_speedup = std::min(most, speedup_without(std::min(1.0, starts + lost->waves)));
+  } else if (most > finding.likely_speedup) {
     finding.likely_speedup *= std::pow(most / finding.likely_speedup, kFilled);
   }
   const double steps_us = recurrent_us(facts);

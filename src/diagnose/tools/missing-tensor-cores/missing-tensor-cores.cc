@@ -207,7 +207,7 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   if (matmul <= 0 || matmul < 0.5 * flops) return std::nullopt;
   if (facts("ceiling.tensor_rate") <= 0 || facts("sass.hgmma") > 0) return std::nullopt;
   if (!half && !tf32) return fp32_products(facts);
-  if (facts("sass.hmma") > 0) return warpgroup_form(facts);
+  if (facts("sass.hmma") > 0 && !on_fp64_units(facts)) return warpgroup_form(facts);
   if (elsewhere && !multiplies(facts)) return std::nullopt;
 
   const Roofline& roof = facts.roofline();
@@ -223,8 +223,9 @@ std::optional<Finding> missing_tensor_cores(const Facts& facts) {
   finding.cause =
       number(matmul * 1e-9, 3) + " GFLOP of " + std::string(half ? "half-precision" : "TF32") +
       " matrix products take " + human_us(roof.time_us) +
-      " without a single matrix instruction; at the measured rate of the tensor cores (" +
-      per_second(rate, "FLOP") + ") and bandwidth they need " + human_us(possible) + ".";
+      (on_fp64_units(facts) ? " on FP64 matrix units" : " without a single matrix instruction") +
+      "; at the measured rate of the tensor cores (" + per_second(rate, "FLOP") +
+      ") and bandwidth they need " + human_us(possible) + ".";
   finding.prescriptions = first_matrix_kernel(facts);
   finding.upper_speedup = roof.time_us / possible;
   // mma.sync as a first step: a faster unit needs a faster operand feed. A gap beyond the ratio of

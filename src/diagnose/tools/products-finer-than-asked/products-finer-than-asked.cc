@@ -22,6 +22,7 @@ constexpr const char* kTensorBusy =
 struct Products {
   double halves = 0;  // of 16-bit operands, for each of the task's
   double busy = 0;    // share of the call
+  bool tf32 = false;  // there are instructions on TF32 operands
 };
 
 Products products(const Facts& facts) {
@@ -30,22 +31,27 @@ Products products(const Facts& facts) {
     all.halves += halves;
     all.busy += share * std::min(1.0, busy.value_or(0) / 100 / resource_limit(Resource::kTensor));
   };
+  constexpr const char* kTf32 = "sass.tf32_products";
+  all.tf32 = facts.maybe(kTf32).value_or(0) > 0;
   for (const KernelEvidence& kernel : facts.kernels()) {
     add(facts.products_of_parts(kernel), kernel.facts.get(kTensorBusy),
         kernel.facts.get("kernel.share").value_or(0));
+    all.tf32 = all.tf32 || kernel.facts.get(kTf32).value_or(0) > 0;
   }
   if (facts.kernels().empty()) add(facts.products_of_parts(), facts.maybe(kTensorBusy), 1);
   return all;
 }
 
 std::optional<Finding> products_finer_than_asked(const Facts& facts) {
-  if (facts("task.tf32") <= 0 || facts.maybe("task.half_inputs").value_or(0) > 0 ||
+  if (facts.maybe("task.tf32").value_or(0) <= 0 ||
+      facts.maybe("task.half_inputs").value_or(0) > 0 ||
       facts("task.matmul_flops") < kOfTheWork * facts("task.flops")) {
     return std::nullopt;
   }
-  const auto [now, busy] = products(facts);
-  if (now < kTwice) return std::nullopt;
+  const auto [now, busy, tf32] = products(facts);
   const bool in_parts = now >= kMany;
+  // Without TF32's instructions, fewer than three products pad tiles.
+  if (!in_parts && (!tf32 || now < kTwice)) return std::nullopt;
   const double surplus = 1 - 1 / now;
   Finding finding;
   finding.likely_speedup =
@@ -67,10 +73,11 @@ std::optional<Finding> products_finer_than_asked(const Facts& facts) {
   finding.prescriptions = {
       {"tensor-cores",
        "Multiply once, in fp16: scaled by a power of two from the data, for each row and column, "
-       "it "
-       "has TF32's 10 bits at twice its rate and half its bytes.",
-       "values far below their row's largest (2^-14 of it) decide results, or scaling and rounding "
-       "need a pass of their own that takes as long"}};
+       "so "
+       "that the largest is just below 2^15, it has TF32's 10 bits at twice its rate and half its "
+       "bytes.",
+       "values 2^28 times below their row's largest decide results, or scaling and rounding need a "
+       "pass of their own that takes as long"}};
   if (in_parts) {
     finding.prescriptions.push_back(
         {"tensor-cores",
@@ -82,8 +89,8 @@ std::optional<Finding> products_finer_than_asked(const Facts& facts) {
   return finding;
 }
 
-constexpr const char* kProductsFinerThanAskedNeeds[] = {
-    "task.matmul_flops", "task.flops", "task.tf32", "ceiling.tensor_rate", "timing.median"};
+constexpr const char* kProductsFinerThanAskedNeeds[] = {"task.matmul_flops", "task.flops",
+                                                        "ceiling.tensor_rate", "timing.median"};
 
 }  // namespace
 

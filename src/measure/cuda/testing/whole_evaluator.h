@@ -60,6 +60,7 @@ class WholeEvaluator : public ::testing::Test {
     settings_.timeout_s = 20;
     settings_.samples = 20;
     settings_.probes = false;
+    settings_.row_s = 0;
   }
   void TearDown() override {
     evaluator_.reset();

@@ -80,9 +80,8 @@ class Ceiling {
 
   // bf16 8192^3 on random data, as zeros run faster. 0 without a cuBLAS that works.
   Result<double> tensor_rate() {
-    constexpr const char* kNames[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
     void* library = nullptr;
-    for (const std::string& path : cuda_library_paths(kNames)) {
+    for (const std::string& path : cuda_library_paths("cublas")) {
       if (library == nullptr) library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     }
     if (library == nullptr) return 0.0;

@@ -41,6 +41,7 @@
 #include "measure/worker/cuda/judge_case.h"
 #include "measure/worker/cuda/judge_turn.h"
 #include "measure/worker/cuda/message.h"
+#include "measure/worker/cuda/serve.h"
 #include "measure/worker/roles.h"
 
 namespace kernelpro {
@@ -75,6 +76,8 @@ class Judge {
         context_(context),
         kernels_(kernels),
         turns_(cu, context, kernels) {}
+
+  Result<void> start() { return {}; }
 
   void serve(const WorkerCommand& command) {
     using Handler = Result<Json> (Judge::*)(const WorkerCommand&);
@@ -442,20 +445,7 @@ class Judge {
 
 }  // namespace
 
-int cuda_judge(int, char**) {
-  WorkerChannel channel;
-  const Result<CudaContext> context = CudaContext::open();
-  Result<TrustedKernels> kernels =
-      context ? TrustedKernels::load(**cuda_driver(), *context)
-              : Result<TrustedKernels>(tl::unexpected<Error>(context.error()));
-  if (!kernels) {
-    while (channel.next()) channel.answer_error(kernels.error());
-    return 0;
-  }
-  Judge judge(&channel, **cuda_driver(), *context, &*kernels);
-  while (const std::optional<WorkerCommand> command = channel.next()) judge.serve(*command);
-  return 0;
-}
+int cuda_judge(int, char**) { return serve_commands<Judge>(); }
 
 }  // namespace kernelpro
 

@@ -31,9 +31,8 @@ struct Nvrtc {
 };
 
 Result<Nvrtc> load_nvrtc() {
-  constexpr const char* kNames[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"};
   void* library = nullptr;
-  for (const std::string& path : cuda_library_paths(kNames)) {
+  for (const std::string& path : cuda_library_paths("nvrtc")) {
     if (library == nullptr) library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
   if (library == nullptr) {

@@ -15,6 +15,7 @@
 #include "core/evidence/counters.h"
 #include "measure/worker/cuda/plan_subjects.h"
 #include "measure/worker/cuda/profiler_session.h"
+#include "measure/worker/cuda/serve.h"
 #include "measure/worker/roles.h"
 
 namespace kernelpro {
@@ -226,33 +227,16 @@ class Profiler {
   bool unopened_ = false;                  // this command failed to open one
 };
 
-Result<void> serve(WorkerChannel* channel) {
-  KP_ASSIGN(const CudaContext context, CudaContext::open());
-  const CudaDriver& cu = **cuda_driver();
-  KP_ASSIGN(TrustedKernels kernels, TrustedKernels::load(cu, context));
-  Profiler profiler(channel, cu, context, &kernels);
-  KP_TRY(profiler.start());
-  while (std::optional<WorkerCommand> command = channel->next()) profiler.serve(*command);
-  return {};
-}
-
-#else
-
-Result<void> serve(WorkerChannel*) {
-  return fail(ErrorKind::kEnvironment, "this build has no CUPTI",
-              "install the CUDA toolkit with CUPTI's headers and build again");
-}
-
 #endif
 
 }  // namespace
 
 int cuda_profiler(int, char**) {
-  WorkerChannel channel;
-  const Result<void> served = serve(&channel);
-  if (served) return 0;
-  while (channel.next()) channel.answer_error(served.error(), RefusalKind::kUnavailable);
-  return 0;
+#if KERNELPRO_HAVE_CUPTI
+  return serve_commands<Profiler>(RefusalKind::kUnavailable);
+#else
+  return refuse_commands(no_cupti(), RefusalKind::kUnavailable);
+#endif
 }
 
 }  // namespace kernelpro

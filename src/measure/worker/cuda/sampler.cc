@@ -14,6 +14,7 @@
 #include "core/evidence/samples.h"
 #include "measure/worker/cuda/plan_subjects.h"
 #include "measure/worker/cuda/sampler_session.h"
+#include "measure/worker/cuda/serve.h"
 #include "measure/worker/roles.h"
 
 namespace kernelpro {
@@ -102,34 +103,19 @@ class Sampler {
   CudaEvent begin_, end_;
 };
 
-Result<void> serve(WorkerChannel* channel) {
-  KP_TRY(cupti_sampling());
-  KP_ASSIGN(const CudaContext context, CudaContext::open());
-  const CudaDriver& cu = **cuda_driver();
-  KP_ASSIGN(TrustedKernels kernels, TrustedKernels::load(cu, context));
-  Sampler sampler(channel, cu, context, &kernels);
-  KP_TRY(sampler.start());
-  while (std::optional<WorkerCommand> command = channel->next()) sampler.serve(*command);
-  return {};
-}
-
-#else
-
-Result<void> serve(WorkerChannel*) {
-  return fail(ErrorKind::kEnvironment, "this build has no CUPTI",
-              "install the CUDA toolkit with CUPTI's headers and build again");
-}
-
 #endif
 
 }  // namespace
 
 int cuda_sampler(int, char**) {
-  WorkerChannel channel;
-  const Result<void> served = serve(&channel);
-  if (served) return 0;
-  while (channel.next()) channel.answer_error(served.error(), RefusalKind::kUnavailable);
-  return 0;
+#if KERNELPRO_HAVE_CUPTI
+  return serve_commands<Sampler>(RefusalKind::kUnavailable, []() -> Result<void> {
+    KP_TRY(cupti_sampling());  // before there is a context
+    return {};
+  });
+#else
+  return refuse_commands(no_cupti(), RefusalKind::kUnavailable);
+#endif
 }
 
 }  // namespace kernelpro

@@ -20,6 +20,7 @@
 #include "measure/worker/cuda/node.h"
 #include "measure/worker/cuda/order.h"
 #include "measure/worker/cuda/plan_files.h"
+#include "measure/worker/cuda/serve.h"
 #include "measure/worker/roles.h"
 
 namespace kernelpro {
@@ -325,7 +326,9 @@ class Worker {
     KP_ASSIGN(const OpenCase* c, cases_.of(command));
     KP_ASSIGN(const auto subject, find(c, command.text("subject")));
     KP_TRY(cases_.bind(*c, command.integer("set")));
-    KP_TRY(reload(subject));
+    if (JsonReader(command.json).flag("load")) {
+      KP_TRY(reload(subject));
+    }
     KP_TRY(renew_scratch(*subject, command.natural("key")));
     const std::int64_t calls = command.integer("calls");
     for (std::int64_t i = 0; i < calls; ++i) {
@@ -381,25 +384,7 @@ class Worker {
 int cuda_worker(int argc, char** argv) {
   // A hint: anything that cannot be hidden only costs time.
   static_cast<void>(hide_files({argv + std::min(argc, 2), argv + argc}));
-  WorkerChannel channel;
-  const Result<CudaContext> context = CudaContext::open();
-  Result<TrustedKernels> kernels =
-      context ? TrustedKernels::load(**cuda_driver(), *context)
-              : Result<TrustedKernels>(tl::unexpected<Error>(context.error()));
-  if (!kernels) {
-    while (channel.next()) channel.answer_error(kernels.error());
-    return 0;
-  }
-  Worker worker(&channel, **cuda_driver(), *context, &*kernels);
-  const Result<void> started = worker.start();
-  while (std::optional<WorkerCommand> command = channel.next()) {
-    if (!started) {
-      channel.answer_error(started.error());
-    } else {
-      worker.serve(*command);
-    }
-  }
-  return 0;
+  return serve_commands<Worker>();
 }
 
 }  // namespace kernelpro

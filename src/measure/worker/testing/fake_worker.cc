@@ -245,6 +245,11 @@ void dawdles_later(Launch& launch) {
 // Right as long as its counter, which nothing resets, is small.
 void tires(Launch& launch) { compute(tensors(launch), (*launch.globals)["calls"]++ < 300 ? 2 : 3); }
 
+// The same, and then does nothing.
+void gives_up(Launch& launch) {
+  if ((*launch.globals)["calls"]++ < 300) compute(tensors(launch));
+}
+
 // Loses a race once in many calls, and then waits for ever.
 void hangs_in_the_end(Launch& launch) {
   compute(tensors(launch));
@@ -318,6 +323,7 @@ constexpr Candidate kCandidates[] = {
     {"strays_when_large", strays_when_large},
     {"dawdles_later", dawdles_later},
     {"tires", tires},
+    {"gives_up", gives_up},
     {"hangs_in_the_end", hangs_in_the_end},
     {"slow_when_large", slow_when_large},
     {"slow_when_small", slow_when_small},
