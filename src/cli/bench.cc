@@ -13,6 +13,7 @@
 #include "suite/report.h"
 #include "suite/slurm.h"
 #include "suite/work.h"
+#include "write/model/spec.h"
 
 namespace kernelpro {
 
@@ -102,6 +103,11 @@ SuiteSettings read_new(const Options& options) {
   SuiteSettings settings;
   settings.suite = absolute(options.text("SUITE"));
   settings.run = read_run_settings(options);
+  // Before there is a suite that holds them.
+  for (const std::string* model :
+       {&settings.run.roles.planner, &settings.run.roles.coder, &settings.run.roles.fixer}) {
+    if (!model->empty()) require(parse_model_spec(*model));
+  }
   if (!settings.run.gpus.empty()) {  // each task uses its worker's GPU
     settings.run.gpus.clear();
     settings.run.gpu.clear();
@@ -268,8 +274,9 @@ bool achieved_nothing(const std::vector<TaskResult>& results) {
   }
   std::fflush(stdout);
   std::fprintf(stderr,
-               "kernelpro: the suite achieved nothing: no task got beyond its start\n  next: the "
-               "report lists why each one failed; fix that and run the same command again\n");
+               "kernelpro: the suite achieved nothing: no task got beyond its start\n  next: "
+               "each run's own report (kernelpro report DIR/ARM/TASK) shows what failed; correct "
+               "that and begin a new suite\n");
   return true;
 }
 

@@ -92,16 +92,8 @@ void from_kernel(const Options& options, Chosen* chosen) {
   if (language == nullptr) language = &native_language(TargetKind::kCuda);
   request.c = require(export_case(chosen->task, language->target, options.text("--case")));
   candidate = require(candidate_of(chosen->task, language->language,
-                                   require(read_file(options.text("--kernel"), 4 << 20)), {}));
-  for (const auto& [name, value] : read_pairs(options, "--knob")) {
-    const auto knob = candidate.knobs.find(name);
-    if (knob == candidate.knobs.end()) {
-      throw Fatal({ErrorKind::kBadInput, "the kernel has no knob " + name,
-                   candidate.knobs.empty() ? "leave --knob out"
-                                           : "it has " + knobs_to_text(candidate.knobs)});
-    }
-    knob->second = value;
-  }
+                                   require(read_file(options.text("--kernel"), 4 << 20)), {},
+                                   read_pairs(options, "--knob")));
 }
 
 std::string cpp_path() {

@@ -117,8 +117,9 @@ int add_runs(FactFile* file, const std::vector<std::string>& runs) {
     const RunHeader header = require(store->header());
     const std::vector<Fact> facts = require(facts_of_run(*store));
     const int added = require(file->add(store->run_id(), facts, header.created));
-    std::printf("%s: %d facts, %d of them new\n", run.c_str(), static_cast<int>(facts.size()),
-                added);
+    std::printf(
+        "%s: %d facts, %d of them new%s\n", run.c_str(), static_cast<int>(facts.size()), added,
+        facts.empty() ? " (replays and sweeps leave none, and a start alone does not)" : "");
   }
   return 0;
 }

@@ -195,9 +195,13 @@ std::optional<Fact> fact_of(const FactFrame& frame, const Ledger& ledger, const 
   return fact;
 }
 
-bool leaves_facts(const RunSettings& settings) {
+bool teaches(const RunSettings& settings) {
   const ProposerRow& row = proposer_of(settings);
-  return !settings.facts.empty() && !row.exhaustive && !row.replays;
+  return !row.exhaustive && !row.replays;
+}
+
+bool leaves_facts(const RunSettings& settings) {
+  return !settings.facts.empty() && teaches(settings);
 }
 
 std::vector<Fact> facts_to_begin_with(const Task& task, const RunSettings& settings,
@@ -219,6 +223,7 @@ Result<std::vector<Fact>> facts_of_run(const Store& store) {
   std::sort(stored.begin(), stored.end(),
             [](const StoredCandidate& a, const StoredCandidate& b) { return a.order < b.order; });
   const RunSettings settings = settings_from_json(header.settings_json).value_or(RunSettings());
+  if (!teaches(settings)) return std::vector<Fact>();
   const FactFrame frame(header.task, header.target, header.machine);
   Ledger ledger(settings.objective);
   std::vector<Fact> facts;

@@ -51,7 +51,8 @@ bool leaves_facts(const RunSettings& settings);
 std::vector<Fact> facts_to_begin_with(const Task& task, const RunSettings& settings,
                                       const Machine& machine, std::string* note);
 
-// The facts of a stored run, in the order of evaluation.
+// The facts of a stored run, in the order of evaluation; none of a sweep, or of a replay, which
+// repeats another run.
 Result<std::vector<Fact>> facts_of_run(const Store& store);
 
 }  // namespace kernelpro

@@ -186,6 +186,7 @@ class Worker {
       open.target = choose_target(settings_.target);
     } else if (const auto target = target_from_name(settings_.target)) {
       open.target = *target;
+      open.cpu_only = *target == TargetKind::kCpu;
     }
     KP_ASSIGN(auto opened, open_task(job.task->path, open));
     RunSettings run = settings_of(*job.arm, settings_.run);
