@@ -28,13 +28,13 @@ demo: all
 	rm -rf $(DEMO_RUN)
 	$(BUILD)/bin/kernelpro optimize examples/softmax --evaluations $(DEMO_EVALUATIONS) --run $(DEMO_RUN)
 
-# Programs run side by side, apart from those that compare times (tests/CMakeLists.txt); three,
+# Programs run side by side, apart from those that compare times (tests/CMakeLists.txt); four,
 # because many of them wait.
 test:
 	scripts/setup test
 	$(CONFIGURE) -DKERNELPRO_TESTS=ON -DKERNELPRO_BENCH=OFF
 	$(COMPILE)
-	ctest --test-dir $(BUILD) --output-on-failure -j3
+	ctest --test-dir $(BUILD) --output-on-failure -j4
 
 check:
 	scripts/setup check

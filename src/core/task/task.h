@@ -36,7 +36,8 @@ std::optional<Init::Kind> init_from_name(std::string_view name);
 
 // The precision that a task's result must have; decides which units and baselines are fair.
 //   fp32: every product and sum in fp32 or better (no TF32, no half);
-//   tf32: fp32 storage, products may be rounded to TF32 (10 bits);
+//   tf32: fp32 tensors, operands of products may be rounded to TF32's 10 bits, also where a kernel
+//         stores them between products; sums in fp32;
 //   fp16, bf16: storage and products in that type, sums in fp32.
 enum class Precision { kFp32, kTf32, kFp16, kBf16 };
 std::string_view precision_name(Precision precision);  // "fp32", "tf32", "fp16", "bf16"
