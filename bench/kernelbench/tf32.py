@@ -9,7 +9,7 @@
 TF32 has runs of some tasks under that contract (`begin TF32 --after STRICT`), each of which began with the
 best kernel of STRICT. A task's kernel is that of its run under TF32, if it is faster or the same kernel
 measured again, else that of STRICT: what keeps fp32's precision keeps TF32's. PyTorch's times are the
-faster of those of bench/kernelbench/baselines.py with and without TF32.
+faster of those of bench/kernelbench/baselines.py with and without TF32 (`*`: only without was timed).
 """
 import argparse
 import os
@@ -31,7 +31,7 @@ class AtTf32:
         strict = Task(options, os.path.join(options.strict, name), strict_runs)
         own = Task(options, os.path.join(options.tf32, name), tf32_runs) if tf32_runs else None
         own = own if own and own.best else None
-        again = bool(own) and own.best["proposer"] in ("seed", "tuner")  # what the run began with
+        again = bool(own) and own.best["proposer"] == "seed"  # what the run began with
         chosen = own if own and (again or self.order(own) < self.order(strict)) else strict
         self.best, self.confirmed, self.has_run = chosen.best, chosen.confirmed, bool(own)
         self.written_for = "TF32" if chosen is own and not again else "fp32"
@@ -52,7 +52,8 @@ class AtTf32:
 
     def cells(self):
         gain = self.paired
-        return [micro(self.pytorch["eager"]) + ("" if self.measured else "*"), micro(self.best["time_us"]), self.written_for,
+        eager = micro(self.pytorch["eager"]) + ("" if self.measured else "*") if self.pytorch["eager"] else "-"
+        return [eager, micro(self.best["time_us"]), self.written_for,
                 f"{times(gain['ratio'])} [{', '.join(times(gain[end]).rstrip('x') for end in ('low', 'high'))}]" if gain else "-",
                 *(times(self.over(kind)) for kind in KINDS), "yes" if self.confirmed else "no", ", ".join(labels(self.best))]
 
@@ -60,7 +61,7 @@ class AtTf32:
 def row_of_means(words, tasks):
     known = [gain for gain in (task.over("eager") for task in tasks) if gain]
     return [words, str(len(tasks)), *(mean([task.over(kind) for task in tasks]) for kind in KINDS),
-            *(f"{sum(gain > least for gain in known) / len(known):.2f}" for least in (1, 2))]
+            *(f"{sum(gain > least for gain in known) / len(known):.2f}" if known else "-" for least in (1, 2))]
 
 
 def main():
@@ -74,11 +75,11 @@ def main():
     parser.add_argument("--kernelbench", default="", help="a checkout, for the tasks' names")
     parser.add_argument("--kernelpro", default=os.path.join(ROOT, "build/release/bin/kernelpro"))
     options = parser.parse_args()
-    found = {}
+    found = {"strict": {}, "tf32": {}}
     for which in ("strict", "tf32"):
         for name, _, run in runs(options, getattr(options, which)):
-            found.setdefault(which, {}).setdefault(name, []).append(run)
-    tasks = {name: AtTf32(options, name, some, found.get("tf32", {}).get(name, []))
+            found[which].setdefault(name, []).append(run)
+    tasks = {name: AtTf32(options, name, some, found["tf32"].get(name, []))
              for name, some in found["strict"].items() if name[0].isdigit()}
     head = ["task", "eager", "best", "written for", "in turn with the module [95 %]", *("over " + kind for kind in KINDS), "confirmed",
             "labels"]

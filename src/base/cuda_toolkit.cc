@@ -39,9 +39,12 @@ std::vector<std::string> cuda_toolkits() {
   for (const char* program : {"nvcc", "nvdisasm", "cuobjdump"}) {
     const std::string found = find_program(program);
     if (found.empty()) continue;
+    roots.push_back(dirname(dirname(found)));
     std::error_code ignored;
-    const std::filesystem::path real = std::filesystem::canonical(found, ignored);
-    roots.push_back(dirname(dirname(real.empty() ? found : real.string())));
+    const std::string real = std::filesystem::canonical(found, ignored).string();
+    if (!real.empty() && dirname(dirname(real)) != roots.back()) {
+      roots.push_back(dirname(dirname(real)));
+    }
     break;
   }
   return roots;

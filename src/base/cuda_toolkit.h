@@ -8,7 +8,7 @@
 namespace kernelpro {
 
 // Its folders, of which some may not exist, in the order in which to look: $CUDA_HOME, $CUDA_PATH,
-// /usr/local/cuda, that of the nvcc, nvdisasm or cuobjdump on PATH, links resolved.
+// /usr/local/cuda, that of the nvcc, nvdisasm or cuobjdump on PATH, and where its link leads.
 std::vector<std::string> cuda_toolkits();
 
 // Path of one of its programs (nvcc, nvdisasm, compute-sanitizer ...): from $CUDA_HOME or

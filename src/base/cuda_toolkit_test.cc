@@ -54,7 +54,7 @@ TEST_F(CudaToolkit, WhatTheUserNamesComesFirst) {
   EXPECT_EQ(find_cuda_tool("nvcc"), home);
   const auto roots = cuda_toolkits();
   EXPECT_EQ(roots, (std::vector<std::string>{folder("home"), folder("other"), "/usr/local/cuda",
-                                             std::filesystem::canonical(folder("path"))}));
+                                             folder("path")}));
 }
 
 TEST_F(CudaToolkit, AToolkitWithoutACompilerIsFoundThroughALink) {

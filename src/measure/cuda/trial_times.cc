@@ -137,6 +137,8 @@ CudaTrial::Verdict CudaTrial::row_part(CudaCase& state, std::int64_t calls, std:
                                           {"load", load},
                                           {"calls", calls}},
                                          limit_s);
+  *took_s = real_clock().now_s() - start;
+  allowance_->limit_s -= std::max(0.0, limit_s - *took_s);  // further calls gain nothing by it
   if (!std::holds_alternative<Reply>(answer)) {
     return std::optional<Outcome>(
         worker_outcome(answer,

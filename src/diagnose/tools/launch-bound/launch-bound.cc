@@ -45,7 +45,7 @@ double recurrent_us(const Facts& facts) {
   return needed * recurrent / all * kLevelUs;
 }
 
-// What the kernels leave unused, as shares of their time.
+// What the kernels leave unused, as shares of the call's time.
 struct Unused {
   double ramp = 0;   // starts and ends
   double waves = 0;  // multiprocessors without a block
@@ -54,17 +54,18 @@ struct Unused {
 std::optional<Unused> unused(const Facts& facts) {
   const Account* call = facts.call_account();
   if (call == nullptr) return std::nullopt;
-  double all_us = 0, counted_us = 0;
+  const double all_us = call->part(PartKind::kKernels);
+  double counted_us = 0;
   Unused found;
-  for (const KernelAccount& kernel : call->kernels) {
-    all_us += kernel.us;
+  for (const KernelAccount& kernel : call->kernels) {  // the longest ones
     if (kernel.part(PartKind::kUnknown) >= kLeastCounted * kernel.us) continue;
     counted_us += kernel.us;
     found.ramp += kernel.part(PartKind::kRamp);
     found.waves += kernel.part(PartKind::kWaves);
   }
   if (counted_us <= 0 || counted_us < kLeastCounted * all_us) return std::nullopt;
-  return Unused{found.ramp / counted_us, found.waves / counted_us};
+  const double scale = all_us / call->us / counted_us;
+  return Unused{found.ramp * scale, found.waves * scale};
 }
 
 // Within one graph the host does not matter: only fewer kernels help.
@@ -93,7 +94,8 @@ std::optional<Finding> of_plan(const Facts& facts, double kernels, double time_u
   if (const auto lost = unused(facts)) {
     // Starts are a part of the ramps, or of the gaps between kernels.
     const double starts = std::max((kernels - 1) * between_us / time_us, lost->ramp);
-    finding.likely_speedup = std::min(most, speedup_without(std::min(1.0, starts + lost->waves)));
+    const double without = speedup_without(std::min(1.0, starts + lost->waves));
+    finding.likely_speedup = roof.known() ? std::min(most, without) : without;
   } else if (most > finding.likely_speedup) {
     finding.likely_speedup *= std::pow(most / finding.likely_speedup, kFilled);
   }

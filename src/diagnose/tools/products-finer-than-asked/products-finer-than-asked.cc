@@ -15,6 +15,7 @@ constexpr double kMany = 2.5;   // the same, in parts: three, as a rule
 constexpr double kUsual = 0.5;  // of what a step from TF32 to fp16 may save
 constexpr double kOfTheWork = 0.5;  // matrix products, of the task's operations
 constexpr double kLeastGain = 1.05;
+constexpr double kLeastShare = 0.1;  // of the call, of a kernel whose products are TF32's
 constexpr const char* kTensorBusy =
     "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed";
 
@@ -36,7 +37,8 @@ Products products(const Facts& facts) {
   for (const KernelEvidence& kernel : facts.kernels()) {
     add(facts.products_of_parts(kernel), kernel.facts.get(kTensorBusy),
         kernel.facts.get("kernel.share").value_or(0));
-    all.tf32 = all.tf32 || kernel.facts.get(kTf32).value_or(0) > 0;
+    const bool matters = kernel.facts.get("kernel.share").value_or(0) >= kLeastShare;
+    all.tf32 = all.tf32 || (matters && kernel.facts.get(kTf32).value_or(0) > 0);
   }
   if (facts.kernels().empty()) add(facts.products_of_parts(), facts.maybe(kTensorBusy), 1);
   return all;
