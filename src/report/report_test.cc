@@ -380,6 +380,21 @@ TEST(Text, IsShort) {
   EXPECT_LT(lines(text).size(), 30u) << text;
 }
 
+TEST(Text, SaysWhyTheLatestCandidatesFailed) {
+  RunView view = a_run(6);
+  EXPECT_FALSE(contains(render_text(a_run(1)), "failed"));
+  for (std::size_t i = 1; i < 6; ++i) {
+    WrongResult wrong;
+    wrong.tensor = "y";
+    wrong.reason = "reason " + std::to_string(i);
+    view.candidates[i].known.evaluation.outcome = wrong;
+  }
+  const std::string text = render_text(view);
+  EXPECT_TRUE(contains(text, "failed, the latest:\n")) << text;
+  EXPECT_TRUE(contains(text, "reason 5")) << text;
+  EXPECT_FALSE(contains(text, "reason 1")) << "of many, the latest three";
+}
+
 TEST(ReportTest, SaysWhatEachChangeDid) {
   RunView view = a_run(1);
   EXPECT_FALSE(contains(render_text(view), "On the way")) << "nothing was changed";

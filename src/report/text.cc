@@ -23,6 +23,8 @@ std::string outcomes_line(const Story& story) {
   return text;
 }
 
+constexpr std::size_t kFailuresShown = 3, kFailureShown = 240;  // characters of each
+
 std::string pad(std::string text, std::size_t width) {
   if (text.size() < width) text.append(width - text.size(), ' ');
   return text;
@@ -54,6 +56,25 @@ std::string leaders(const RunView& view, const Story& story) {
   return text.empty() ? "" : "fastest:\n" + text;
 }
 
+// Why the latest few candidates failed.
+std::string failures(const RunView& view) {
+  std::vector<const StoredCandidate*> failed;
+  for (const StoredCandidate& candidate : view.candidates) {
+    if (candidate.evaluated && candidate.known.evaluation.correct() == nullptr) {
+      failed.push_back(&candidate);
+    }
+  }
+  if (failed.empty()) return "";
+  const std::size_t first = failed.size() - std::min(failed.size(), kFailuresShown);
+  std::string text = first == 0 ? "failed:\n" : "failed, the latest:\n";
+  for (std::size_t i = first; i < failed.size(); ++i) {
+    const Known& known = failed[i]->known;
+    text += "  " + pad("#" + std::to_string(known.id), 6) +
+            clip(printable(outcome_summary(known.evaluation.outcome)), kFailureShown) + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string render_text(const RunView& view) {
@@ -72,7 +93,7 @@ std::string render_text(const RunView& view) {
   if (!view.calls.empty()) text += calls_text(view.calls) + "\n";
   const std::vector<Replayed> again = replayed(view, story);
   if (!again.empty()) text += replayed_summary(again) + "\n" + replayed_text(again);
-  text += leaders(view, story);
+  text += leaders(view, story) + failures(view);
   if (view.confirmation) text += held_out_text(view.confirmation->held_out);
   text += energy_lines(view);
   text += dead_end_lines(view);

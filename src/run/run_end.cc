@@ -58,8 +58,8 @@ void judge_end(const RunSettings& settings, const RunFacts& facts, RunResult* re
     result->next = next_when_nothing_tried(settings);
   } else if (result->best == 0) {
     result->end = RunEnd::kNothing;
-    result->next = "no kernel gave the right result: `kernelpro report " + settings.directory +
-                   "` shows what was wrong with each; correct the starting kernel and begin a new "
+    result->next = "no kernel gave the right result: `kernelpro show " + settings.directory +
+                   "` says what was wrong; correct the starting kernel and begin a new "
                    "run, or give more evaluations: kernelpro resume " +
                    settings.directory + " --evaluations N";
   }

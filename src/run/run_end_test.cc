@@ -69,7 +69,7 @@ TEST(RunEnd, TellsSuccessFromNothingAchieved) {
        {},
        result_of(10, 0),
        RunEnd::kNothing,
-       "kernelpro report runs/x"},
+       "kernelpro show runs/x"},
       {"replies were measured",
        settings_of("exchange", 0),
        {false, true, 2},

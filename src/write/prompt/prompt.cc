@@ -88,7 +88,8 @@ std::string_view precision_rule(Precision precision) {
              "and tiny ones, outliers in a row, zeros), is labelled, and ranks below any without a "
              "label";
     case Precision::kTf32:
-      return "products may be rounded to TF32; sums in fp32";
+      return "operands of products may be rounded to TF32's 10 bits, also where you store them "
+             "between products; sums in fp32";
     case Precision::kFp16:
       return "products in fp16, sums in fp32";
     case Precision::kBf16:
