@@ -119,7 +119,7 @@ int add_runs(FactFile* file, const std::vector<std::string>& runs) {
     const int added = require(file->add(store->run_id(), facts, header.created));
     std::printf(
         "%s: %d facts, %d of them new%s\n", run.c_str(), static_cast<int>(facts.size()), added,
-        facts.empty() ? " (replays and sweeps leave none, and a start alone does not)" : "");
+        facts.empty() ? " (replays, sweeps and runs with nothing but a start leave none)" : "");
   }
   return 0;
 }

@@ -61,8 +61,13 @@ bool multiplies_in_parts(const Evidence& evidence) {
          uses_matrix_units(evidence);
 }
 
+double fewest_products(Precision precision) {
+  return precision == Precision::kTf32 ? 1 : kFewestProducts;
+}
+
 double fewest_products(const Evidence& evidence) {
-  return evidence.get("task.tf32").value_or(0) > 0 ? 1 : kFewestProducts;
+  const bool tf32 = evidence.get("task.tf32").value_or(0) > 0;
+  return fewest_products(tf32 ? Precision::kTf32 : Precision::kFp32);
 }
 
 double matmul_rate(const Evidence& evidence) {
@@ -96,9 +101,9 @@ Floors floors(const Task& task, const Case& c, const Ceilings& ceilings) {
 }
 
 double floor_in_halves_us(const Task& task, const Case& c, const Ceilings& ceilings) {
-  const bool tf32 = task.precision == Precision::kTf32;
-  const bool narrowed = (tf32 || task.precision == Precision::kFp32) && !has_half_inputs(task);
-  const double rate = ceilings.tensor_flops_per_s / (tf32 ? 1 : kFewestProducts);
+  const bool wide = task.precision == Precision::kTf32 || task.precision == Precision::kFp32;
+  const bool narrowed = wide && !has_half_inputs(task);
+  const double rate = ceilings.tensor_flops_per_s / fewest_products(task.precision);
   if (!narrowed || rate <= ceilings.fma_flops_per_s) return 0;
   const double us = floors_of({0, task_flops(task, c), task_matmul_flops(task, c)},
                               {ceilings.copy_bytes_per_s, ceilings.fma_flops_per_s, rate})

@@ -36,6 +36,7 @@ bool multiplies_in_parts(const Evidence& evidence);
 // The fewest 16-bit products on matrix units that meet the contract for each of the task's, with
 // inputs that are not half precision: kFewestProducts for fp32; for TF32 one, since fp16 has its 10
 // bits if a power of two scales the operands. A TF32 product takes as long as two fp16 ones.
+double fewest_products(Precision precision);
 double fewest_products(const Evidence& evidence);
 
 // Whether every floating-point input is fp16 or bf16, so that matrix units multiply it exactly.

@@ -75,9 +75,8 @@ std::optional<Finding> products_finer_than_asked(const Facts& facts) {
   finding.prescriptions = {
       {"tensor-cores",
        "Multiply once, in fp16: scaled by a power of two from the data, for each row and column, "
-       "so "
-       "that the largest is just below 2^15, it has TF32's 10 bits at twice its rate and half its "
-       "bytes.",
+       "so that the largest is just below 2^15, it has TF32's 10 bits at twice its rate and half "
+       "its bytes.",
        "values 2^28 times below their row's largest decide results, or scaling and rounding need a "
        "pass of their own that takes as long"}};
   if (in_parts) {
