@@ -350,7 +350,8 @@ class CudaCompiler : public Compiler {
     if (!build.compiled && !nvcc_.empty() && contains(build.log, kNoSuchHeader)) {
       auto made = plan_by_nvcc(task, c, folder, source);
       // If nvcc lacks the header too, keep NVRTC's message.
-      if (!made || std::holds_alternative<Binary>(made->build)) return made;
+      const auto* wrong = made ? std::get_if<CompileError>(&made->build) : nullptr;
+      if (wrong == nullptr || !contains(wrong->log, "No such file or directory")) return made;
     }
     if (build.compiled) KP_TRY(write_file(join(folder, "kernel.cubin"), build.cubin));
     return planned(task, c, folder, source, build);

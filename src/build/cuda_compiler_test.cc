@@ -183,6 +183,11 @@ TEST_F(CudaCompilerTest, PlanFormMayIncludeTheHostsHeaders) {
   EXPECT_GT(b.resources.at("_Z5scaleILi1ELi2EEvPKfPffx").registers, 0);
   EXPECT_NE(log(compile("#include <no_such>\n" + std::string(kPlanForm))).find("no_such"),
             std::string::npos);
+  // Any other failure is told, and not that NVRTC lacks them.
+  const std::string wrong = log(compile(
+      "#include <cstdint>\nstatic_assert(sizeof(int) == 3, \"odd\");\n" + std::string(kPlanForm)));
+  EXPECT_NE(wrong.find("odd"), std::string::npos) << wrong;
+  EXPECT_EQ(wrong.find("cstdint"), std::string::npos) << wrong;
 }
 
 constexpr const char* kMapped = R"(

@@ -284,11 +284,14 @@ TEST_F(WholeEvaluator, AnIncumbentInHostFormIsTimedAlike) {
 }
 
 TEST_F(WholeEvaluator, AnIncumbentMayTuneItselfInItsFirstCall) {
-  settings_.probes = true;  // the candidate's calls have a closer limit then
   const Subject incumbent = module(host_form(2000, "tunes_itself"));
-  const Evaluation e = evaluate(module(host_form(1000)), &incumbent);
-  ASSERT_TRUE(e.correct() != nullptr) << said(e);
-  EXPECT_TRUE(e.correct()->versus) << "its first call takes 10 s";
+  for (const bool probes : {true, false}) {
+    settings_.probes = probes;  // with them the candidate's calls have a closer limit
+    const Evaluation e = evaluate(module(host_form(1000)), &incumbent);
+    ASSERT_TRUE(e.correct() != nullptr) << said(e);
+    EXPECT_TRUE(e.correct()->versus) << "its first call takes 5 s";
+    EXPECT_GT(e.correct()->timings[0].samples, 2) << "as if all its calls took so long";
+  }
 }
 
 // What the process answers with.

@@ -81,7 +81,7 @@ class HostForm {
   void call(const Subject& subject, std::uint64_t turn) {
     if (subject.does == "tunes_itself" && !std::exchange(tuned_, true)) {
       begin(turn);
-      ::sleep(10);
+      ::sleep(5);
       compute();
       gate_.give(Sign::kAnswer, turn);
       return;
