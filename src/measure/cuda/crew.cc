@@ -105,10 +105,14 @@ void CudaCrew::hide_nothing() {
   dismiss_native();
 }
 
-void CudaCrew::settle() {
+void CudaCrew::settle_python() {
   // One that failed says so when it is used.
   for (CudaLink& link : captures_) static_cast<void>(link.settle(kStartTimeout));
   for (CudaLink& link : modules_) static_cast<void>(link.settle(kStartTimeout));
+}
+
+void CudaCrew::settle() {
+  settle_python();
   std::deque<CudaLink> ready;
   bool left = false;
   for (CudaLink& link : native_) {

@@ -72,6 +72,8 @@ class CudaCrew {
   // Waits until standby workers have created their contexts. Workers without a context exit, and
   // are waited for; if none is left, `take_native` reports it.
   void settle();
+  // The same for those of PyTorch candidates alone.
+  void settle_python();
   // Waits until all exiting processes are gone.
   void wait_for_leaving() { leaving_.clear(); }
 

@@ -367,7 +367,12 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   plan.alpha = settings_.alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, timed));
 
   // Python takes seconds to start: other work may use the GPU meanwhile.
-  std::optional<CudaLink> capture = capture_for(subject);
+  std::optional<CudaLink> capture = capture_for(subject), other_capture;
+  if (incumbent != nullptr) other_capture = capture_for(*incumbent);
+  for (auto* each : {&capture, &other_capture}) {
+    if (*each) static_cast<void>((*each)->settle(kStartTimeout));  // its capture tells what failed
+  }
+  crew_.settle_python();
   const double asked = real_clock().now_s();
   KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
   const double turn_s = real_clock().now_s() - asked;
@@ -384,7 +389,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     return late;
   }
   std::optional<Subject> theirs;
-  if (incumbent != nullptr) theirs = planned(*incumbent, capture_for(*incumbent));
+  if (incumbent != nullptr) theirs = planned(*incumbent, std::move(other_capture));
   if (settings_.redraw && round_ > 1) {
     crew_.wait_for_leaving();
     KP_TRY(preparation_.redraw());
@@ -438,6 +443,12 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
       correct->notes.push_back("host form: " + forms_.why_host_form(subject));
     }
     for (const std::string& note : forms_.notes(subject)) correct->notes.push_back(note);
+    if (theirs && is_module(*theirs) && correct->versus) {
+      correct->notes.push_back(
+          "what it was compared with ran in host form, so that what Python does for a call counts "
+          "there: " +
+          forms_.why_host_form(*incumbent));
+    }
     for (const std::string& name : preparation_.labels()) correct->labels.push_back(name);
     for (const CudaCase& state : cases_) {
       if (!holds_lesser(state)) continue;

@@ -281,6 +281,10 @@ TEST_F(WholeEvaluator, AnIncumbentInHostFormIsTimedAlike) {
   ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
   EXPECT_GT(e.correct()->versus->ratio, 1.2);  // a busy machine adds to both
   EXPECT_LT(e.correct()->versus->ratio, 50);
+  const std::vector<std::string>& notes = e.correct()->notes;
+  EXPECT_TRUE(std::ranges::any_of(notes, [](const std::string& note) {
+    return contains(note, "what it was compared with ran in host form");
+  })) << "its ratio holds what Python does for a call";
 }
 
 TEST_F(WholeEvaluator, AnIncumbentMayTuneItselfInItsFirstCall) {
