@@ -18,7 +18,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kFinalists = 3;
+constexpr std::size_t kFinalists = 3;  // measured beside one that holds, if they are near it
 constexpr EnergyPlan kConfirmEnergy{5, 1.0};
 // What profiling parents may take: a share of the run so far, and seconds on top.
 constexpr double kProfilingShare = 0.1;
@@ -398,6 +398,12 @@ Result<std::optional<Evaluation>> Bench::confirm_one(const Known& finalist, cons
   return std::move(measured.evaluation);
 }
 
+// Whether one is so near the other, by either measure, that their order may turn.
+bool Bench::may_beat(const Known& one, const Known& other) const {
+  return kNearBest * ledger_.comparable_us(one.id) <= ledger_.comparable_us(other.id) ||
+         kNearBest * score_us(one.evaluation) <= score_us(other.evaluation);
+}
+
 Result<void> Bench::confirm(const Tell& tell, RunResult* result, std::int64_t first) {
   History finalists = ledger_.finalists();
   if (const KnownPtr preferred = ledger_.find(first)) {
@@ -418,6 +424,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result, std::int64_t fi
     // One that turned out to keep the contract in part only makes way for any that keeps all of it.
     const bool holds = winner != nullptr && !is_partial(*confirmed.correct(), borne);
     if (holds && (by_order || i >= kFinalists)) break;
+    if (holds && !may_beat(*finalists[i], *winner)) continue;
     if (stopped()) {
       result->stopped_by = kStoppedByRequest;
       return {};

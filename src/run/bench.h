@@ -86,11 +86,11 @@ class Bench {
   // compile error of the first is returned as the outcome; nullopt: cancelled.
   Result<std::optional<Evaluation>> duel(const Candidate& candidate, const Candidate& versus);
 
-  // Measures each finalist against the start in fresh processes; the fastest wins. If none holds
-  // up, tries earlier bests, latest first. Then measures the winner on held-out cases
-  // (run/store/held_out.h). Writes to the store and to `result`, and calls `tell` for each.
-  // `result->stopped_by` becomes "interrupted" when `stop` returns true. `first`: a candidate to
-  // measure before the finalists; 0: none.
+  // Measures the best, and up to two others that are about as fast, against the start in fresh
+  // processes; the fastest wins. If none holds up, tries earlier bests, latest first. Then measures
+  // the winner on held-out cases (run/store/held_out.h). Writes to the store and to `result`, and
+  // calls `tell` for each. `result->stopped_by` becomes "interrupted" when `stop` returns true.
+  // `first`: a candidate to measure before the finalists; 0: none.
   using Tell = std::function<void(Event, const Known&, const std::string&)>;
   Result<void> confirm(const Tell& tell, RunResult* result, std::int64_t first = 0);
 
@@ -121,6 +121,7 @@ class Bench {
   Result<std::optional<Fact>> fact(const Known& known);
   std::string learn(const ToolStep& step);
   std::string remember(Fact fact);
+  bool may_beat(const Known& one, const Known& other) const;
   Result<std::optional<Evaluation>> confirm_one(const Known& finalist, const Known& start);
   // False when asked to stop.
   Result<bool> measure_held_out(const Known& winner, const Known& start,

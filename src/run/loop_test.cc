@@ -161,6 +161,27 @@ TEST_F(LoopTest, AWinnerThatDoesNotHoldGivesWayToTheOneBefore) {
   EXPECT_EQ(result->best, champions[champions.size() - 2]);
 }
 
+// An earlier best that is clearly slower is there for a winner that does not hold, and costs
+// nothing beside one that does.
+TEST_F(LoopTest, OnlyWhatMayBeatTheWinnerIsConfirmedBesideIt) {
+  for (const bool far : {true, false}) {
+    int asked = 0;
+    fake.confirm_factor = [&asked] { return ++asked, 1.0; };
+    fake.landscape = [far](const KnobValues& k) {
+      const double us = smooth_landscape(k);  // 100 at best
+      return far ? us : 1000 + us / 20;
+    };
+    const std::string own = run + (far ? "-far" : "-near");
+    const auto result = optimize_with(fake_station(fake), fake_task(), settings_for(own), observer);
+    ASSERT_TRUE(result) << result.error().text();
+    if (far) {
+      EXPECT_EQ(asked, 1) << "the others are slower by far";
+    } else {
+      EXPECT_GT(asked, 1) << "the one before is nearly as fast";
+    }
+  }
+}
+
 // The confirmation runs all probes. What turns out there to keep the contract in part only makes
 // way for one that keeps all of it, however many had been asked by then.
 TEST_F(LoopTest, NoWinnerKeepsTheContractInPartOnlyWhileAnotherKeepsAllOfIt) {
