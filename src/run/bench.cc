@@ -37,10 +37,11 @@ bool has_counters(const Evidence& evidence) {
                      [&](const KernelEvidence& kernel) { return counts(kernel.facts); });
 }
 
-// Versus the start; 1 for the start itself.
-double ratio_of(const Evaluation& confirmed) {
-  const Correct* correct = confirmed.correct();
-  return correct != nullptr && correct->versus ? correct->versus->ratio : 1;
+// Whether `a` was confirmed to be better than `b`, which the search put before it. Beside a start
+// whose times scatter that takes more than a larger ratio: the two met in turn during the search.
+bool confirmed_better(const Correct& a, const Correct& b, const Borne& borne) {
+  const double least = a.versus ? a.versus->low : 1, most = b.versus ? b.versus->high : 1;
+  return beats(a, -least, b, -most, borne);
 }
 
 }  // namespace
@@ -444,10 +445,10 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result, std::int64_t fi
       tell(Event::kUnconfirmed, *finalist, outcome_summary(evaluation->outcome));
       continue;
     }
-    const bool better = winner == nullptr ||
-                        (by_order ? outranks(*evaluation->correct(), *confirmed.correct(), borne)
-                                  : beats(*evaluation->correct(), -ratio_of(*evaluation),
-                                          *confirmed.correct(), -ratio_of(confirmed), borne));
+    const bool better =
+        winner == nullptr ||
+        (by_order ? outranks(*evaluation->correct(), *confirmed.correct(), borne)
+                  : confirmed_better(*evaluation->correct(), *confirmed.correct(), borne));
     if (better) {
       winner = finalist;
       confirmed = std::move(*evaluation);

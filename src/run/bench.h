@@ -87,10 +87,11 @@ class Bench {
   Result<std::optional<Evaluation>> duel(const Candidate& candidate, const Candidate& versus);
 
   // Measures the best, and up to two others that are about as fast, against the start in fresh
-  // processes; the fastest wins. If none holds up, tries earlier bests, latest first. Then measures
-  // the winner on held-out cases (run/store/held_out.h). Writes to the store and to `result`, and
-  // calls `tell` for each. `result->stopped_by` becomes "interrupted" when `stop` returns true.
-  // `first`: a candidate to measure before the finalists; 0: none.
+  // processes; the first wins, but for one that is clearly faster there. If none holds up, tries
+  // earlier bests, latest first. Then measures the winner on held-out cases (run/store/held_out.h).
+  // Writes to the store and to `result`, and calls `tell` for each. `result->stopped_by` becomes
+  // "interrupted" when `stop` returns true. `first`: a candidate to measure before the finalists;
+  // 0: none.
   using Tell = std::function<void(Event, const Known&, const std::string&)>;
   Result<void> confirm(const Tell& tell, RunResult* result, std::int64_t first = 0);
 

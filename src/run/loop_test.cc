@@ -182,6 +182,24 @@ TEST_F(LoopTest, OnlyWhatMayBeatTheWinnerIsConfirmedBesideIt) {
   }
 }
 
+// Where the start's times scatter, the order that the search found in turn decides.
+TEST_F(LoopTest, AWinnerGivesWayOnlyToOneThatIsClearlyFasterInTheConfirmation) {
+  for (const double spread : {0.2, 0.001}) {
+    int asked = 0;
+    fake.confirm_factor = [&asked] { return ++asked == 1 ? 1.0 : 0.9; };
+    fake.confirm_spread = spread;
+    fake.landscape = [](const KnobValues& k) { return 1000 + smooth_landscape(k) / 20; };
+    seen.clear();
+    const auto result = optimize_with(fake_station(fake), fake_task(),
+                                      settings_for(run + number(spread, 3)), observer);
+    ASSERT_TRUE(result) << result.error().text();
+    ASSERT_GT(asked, 1);
+    std::int64_t best = 0;
+    for (const Progress& p : seen) best = p.event == Event::kBest ? p.candidate : best;
+    EXPECT_EQ(result->best == best, spread > 0.1);
+  }
+}
+
 // The confirmation runs all probes. What turns out there to keep the contract in part only makes
 // way for one that keeps all of it, however many had been asked by then.
 TEST_F(LoopTest, NoWinnerKeepsTheContractInPartOnlyWhileAnotherKeepsAllOfIt) {

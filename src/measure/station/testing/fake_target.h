@@ -28,6 +28,7 @@ struct FakeSettings {
   // Who killed the process of this evaluation from outside; nullopt: nobody.
   std::function<std::optional<Crashed::By>()> killed;
   std::function<double()> confirm_factor;  // scales the winner's time when it is confirmed
+  double confirm_spread = 0.001;           // of the ratio then, to either side
   std::vector<std::string> labels;         // of every correct candidate
   std::function<std::vector<std::string>()> confirm_labels;  // of the winner when it is confirmed
   std::string machine = "fake machine";
@@ -86,6 +87,10 @@ class FakeEvaluator : public Evaluator {
     auto judged =
         judge(subject, &incumbent, settings_.confirm_factor ? settings_.confirm_factor() : 1);
     auto* correct = judged ? std::get_if<Correct>(&judged->outcome) : nullptr;
+    if (correct != nullptr && correct->versus) {
+      correct->versus->low = correct->versus->ratio * (1 - settings_.confirm_spread);
+      correct->versus->high = correct->versus->ratio * (1 + settings_.confirm_spread);
+    }
     if (correct != nullptr && settings_.confirm_labels) {
       correct->labels = settings_.confirm_labels();
     }
