@@ -71,6 +71,7 @@ class Row:
     labels: list
     records: list
     host_form: bool  # the start's, of the last record
+    written: bool  # in the last record's run, not what that began with
 
 
 @functools.lru_cache
@@ -108,7 +109,8 @@ def row_of(name, start, records):
         ratio, low, high = ratio * versus["ratio"], low * versus["low"], high * versus["high"]
     return Row(name, start, outcome["timings"][0]["median_us"], ratio, low, high,
                candidate["diagnosis"]["floor_us"], outcome.get("labels") or [], records,
-               "host-form" in (first["evaluation"]["outcome"].get("labels") or []))
+               "host-form" in (first["evaluation"]["outcome"].get("labels") or []),
+               candidate["proposer"] not in ("start", "seed"))
 
 
 def order(row):
@@ -229,6 +231,7 @@ def page():
     kernels = [row_of(*each) for each in KERNELS]
     suite, tf32 = kernelbench(SUITE, ["fp32"]), kernelbench(TF32, ["fp32", "tf32"])
     tasks = len({name.split("/")[0] for name in members(SUITE) if name[0].isdigit()})
+    for_tf32 = ", ".join(task.replace("-", "/") for task, (row, _) in tf32.items() if row.written)
     if not all(kernels):
         sys.exit("not confirmed: " + ", ".join(each[0] for each, row in zip(KERNELS, kernels) if not row))
     return "\n".join([
@@ -248,7 +251,7 @@ def page():
         f"[open.tar.xz]({os.path.relpath(SUITE, 'results')}).", ""] + suite_means(suite) + [""] + suite_table(suite) + [
         "", "### At TF32's tolerance", "",
         f"{len(tf32)} of these tasks where both PyTorch and the kernels may round products to TF32's 10 bits, confirmed in the same "
-        "way; 1.00x: PyTorch's kernels stay. Those written for it (1/18, 2/37, 2/62, 2/88, 3/3, 3/5, 3/11) multiply in fp16, which has as "
+        f"way; 1.00x: PyTorch's kernels stay. Those written for it ({for_tf32}) multiply in fp16, which has as "
         "many bits at twice the rate, the others keep fp32; the limit is that of fp16 products. [All tasks, and what to bear in mind](kernelbench.md#at-tf32s-tolerance); "
         f"all runs are in [tf32.tar.xz]({os.path.relpath(TF32, 'results')}).", ""] + suite_means(tf32) + [""] + suite_table(tf32) + [
         "", "What the labels mean: [Evaluation](../docs/evaluation.md). Each record can be shown and judged again: "
