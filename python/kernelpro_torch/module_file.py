@@ -175,7 +175,7 @@ def substitute(tree, dims):
     unknown = sorted(set(dims) - set(found))
     if unknown:
         has = ", ".join(found) if found else "none"
-        raise Refusal(f"the file has no integer {', '.join(unknown)} at its top level", "task",
+        raise Refusal(f"the file has no integer {', '.join(unknown)} at its top level", "input",
                       f"its integers are: {has}")
     ast.fix_missing_locations(tree)
     return found

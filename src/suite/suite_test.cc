@@ -119,6 +119,34 @@ std::int64_t resident_kb() {
 }
 
 // Tasks of very different sizes leak nothing in the process that runs them all.
+// A task whose requests nobody has answered yet is not closed: the same command goes on with it.
+TEST(Bench, ATaskThatWaitsForRepliesStaysOpen) {
+  const TempDir folder;
+  const std::string tasks = join(folder.path(), "tasks"), out = join(folder.path(), "out");
+  ASSERT_TRUE(testing::write_scale_task(join(tasks, "double"), 2));
+  const std::vector<std::string> command = {tasks, "--out",          out,        "--target",
+                                            "cpu", "--proposer",     "exchange", "--exchange-wait",
+                                            "0",   "--near-ceiling", "0",        "--evaluations",
+                                            "2"};
+  const Exit exit = bench(command);
+  EXPECT_FALSE(exit.ok()) << exit.output;
+  const auto settings = read_suite(out);
+  ASSERT_TRUE(settings);
+  TaskResult result = read_results(*settings).at(0);
+  ASSERT_EQ(result.state, RunState::kOpen) << exit.output;
+  const std::string exchange = join(result.directory, "exchange");
+  EXPECT_TRUE(contains(exit.output, "waits for replies in " + exchange)) << exit.output;
+  const auto requests = list_dir(exchange);
+  ASSERT_FALSE(requests.empty());
+  const auto parent = read_file(join(result.directory, "exchange/0001/parent.cpp"));
+  ASSERT_TRUE(parent) << parent.error().text();
+  ASSERT_TRUE(write_file(join(exchange, "0001/reply/a.cpp"), *parent + "// another\n"));
+  const Exit again = bench(command);
+  result = read_results(*settings).at(0);
+  EXPECT_EQ(result.state, RunState::kFinished) << again.output;
+  EXPECT_EQ(result.evaluations, 2);
+}
+
 TEST(Bench, TheSupervisorDoesNotGrowFromTaskToTask) {
   const TempDir folder;
   SuiteSettings settings;

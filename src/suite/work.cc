@@ -49,6 +49,13 @@ Result<void> check_models_answered(const std::string& folder, const RunResult& r
       "check the model's name, key and server (docs/models.md), then give the same command");
 }
 
+// Whether somebody was asked, through the run's exchange folder, and nobody has answered yet.
+Result<bool> waits_for_replies(const std::string& folder) {
+  KP_ASSIGN(const auto store, Store::open(folder, Store::Mode::kRead));
+  KP_ASSIGN(const auto requests, store->requests());
+  return !requests.empty();
+}
+
 bool is_final(ErrorKind kind) { return kind == ErrorKind::kBadInput || kind == ErrorKind::kTask; }
 
 class Worker {
@@ -91,7 +98,12 @@ class Worker {
   }
 
   void end(const Job& job) {
-    if (hears_.end) hears_.end(read_result(settings_, *job.arm, *job.task));
+    if (!hears_.end) return;
+    TaskResult result = read_result(settings_, *job.arm, *job.task);
+    if (waiting_.count(result.directory) > 0) {
+      result.failure = "it waits for replies in " + join(result.directory, "exchange");
+    }
+    hears_.end(result);
   }
 
   bool done(const Job& job, const std::string& folder) {
@@ -100,6 +112,7 @@ class Worker {
       return holds(breakage, *job.task) || tried_.count(folder) > 0;
     Ending ending;
     bool ended = read_ending(folder, &ending);
+    if (waiting_.count(folder) > 0) return true;
     if (!ended && exists(store_path(folder))) {
       const TaskResult result = read_result(settings_, *job.arm, *job.task);
       ended = result.state == RunState::kFinished;
@@ -165,7 +178,12 @@ class Worker {
                                                               : begin(job, folder, observer));
       if (result.end == RunEnd::kInterrupted) return {};
       ending.tried_nothing = result.end == RunEnd::kNothing && result.evaluations <= 1;
-      if (ending.tried_nothing) KP_TRY(check_models_answered(folder, result));
+      if (ending.tried_nothing) {
+        KP_TRY(check_models_answered(folder, result));
+        KP_ASSIGN(const bool waits, waits_for_replies(folder));
+        if (waits) waiting_.insert(folder);
+        if (waits) return {};  // another call goes on
+      }
       ending.stopped_by = result.stopped_by;
       KP_TRY(write_ending(folder, ending));
       const auto page = html_report(folder);
@@ -220,7 +238,8 @@ class Worker {
   const WorkSettings& work_;
   const WorkHears& hears_;
   WorkSummary summary_;
-  std::set<std::string> tried_;  // by this call: broken tasks are tried once
+  std::set<std::string> tried_;    // by this call: broken tasks are tried once
+  std::set<std::string> waiting_;  // those that wait for replies
   int machine_faults_ = 0;
 };
 

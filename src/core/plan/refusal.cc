@@ -20,6 +20,7 @@ constexpr RefusalRow kRows[] = {
     {RefusalKind::kNone, ""},
     {RefusalKind::kEnvironment, "environment"},
     {RefusalKind::kTask, "task"},
+    {RefusalKind::kInput, "input"},
     {RefusalKind::kReference, "reference"},
     {RefusalKind::kMemory, "memory"},
     {RefusalKind::kPlan, "plan"},

@@ -13,6 +13,7 @@ enum class RefusalKind {
   kEnvironment,  // the machine's fault; only a process that runs no candidate's host code may say
                  // so
   kTask,         // the task's fault
+  kInput,        // the user's, who asked for what is not there
   kReference,    // the task's native reference's fault
   kMemory,       // the machine has too little memory for the task
   kPlan,         // the plan does not fit its images

@@ -194,6 +194,7 @@ Outcome worker_outcome(const Answer& answer, const std::string& doing,
     // A process that runs a candidate cannot blame the machine.
     case RefusalKind::kEnvironment:
     case RefusalKind::kTask:
+    case RefusalKind::kInput:
     case RefusalKind::kMemory:
       return Crashed{refusal.text + " while " + doing, "", refusal.by};
     default:

@@ -60,7 +60,7 @@ TEST(Describe, ReplacesIntegersAtTheTop) {
             (std::map<std::string, std::int64_t>{{"rows", 6}, {"cols", 20}, {"a", 3}, {"b", 9}}));
   const auto unknown = (*cpu_reference())->describe(source, "", {{"half", 3}});
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().kind, ErrorKind::kTask);
+  EXPECT_EQ(unknown.error().kind, ErrorKind::kBadInput);
   EXPECT_TRUE(contains(unknown.error().text(), "half")) << unknown.error().text();
 }
 

@@ -42,6 +42,7 @@ const char* drawn_as(DrawKind kind) {
 
 ErrorKind kind_of(RefusalKind refusal) {
   if (refusal == RefusalKind::kTask) return ErrorKind::kTask;
+  if (refusal == RefusalKind::kInput) return ErrorKind::kBadInput;
   return ErrorKind::kEnvironment;
 }
 
