@@ -105,6 +105,8 @@ void read_run(TaskResult* result) {
   result->seconds = view->run_seconds;
   read_cost(*view, result);
   read_winner(*view, ending, result);
+  result->waits_for_replies =
+      !ended && result->evaluations <= 1 && !list_dir(join(result->directory, "exchange")).empty();
 }
 
 double baseline_speedup(const TaskResult& result, const std::string& name) {

@@ -37,6 +37,7 @@ struct TaskResult {
   std::string failure;    // of the last candidate, if none is correct
   bool start_correct = false;
   bool tried_nothing = false;             // ended with only the start
+  bool waits_for_replies = false;         // open, and nobody has answered a request in `exchange`
   bool confirmed = false;                 // in fresh processes, that candidate against the start
   double speedup = 0, low = 0, high = 0;  // over the start, of the fastest such candidate; 0: none
   double start_us = 0, best_us = 0;

@@ -49,13 +49,6 @@ Result<void> check_models_answered(const std::string& folder, const RunResult& r
       "check the model's name, key and server (docs/models.md), then give the same command");
 }
 
-// Whether somebody was asked, through the run's exchange folder, and nobody has answered yet.
-Result<bool> waits_for_replies(const std::string& folder) {
-  KP_ASSIGN(const auto store, Store::open(folder, Store::Mode::kRead));
-  KP_ASSIGN(const auto requests, store->requests());
-  return !requests.empty();
-}
-
 bool is_final(ErrorKind kind) { return kind == ErrorKind::kBadInput || kind == ErrorKind::kTask; }
 
 class Worker {
@@ -98,12 +91,7 @@ class Worker {
   }
 
   void end(const Job& job) {
-    if (!hears_.end) return;
-    TaskResult result = read_result(settings_, *job.arm, *job.task);
-    if (waiting_.count(result.directory) > 0) {
-      result.failure = "it waits for replies in " + join(result.directory, "exchange");
-    }
-    hears_.end(result);
+    if (hears_.end) hears_.end(read_result(settings_, *job.arm, *job.task));
   }
 
   bool done(const Job& job, const std::string& folder) {
@@ -180,9 +168,10 @@ class Worker {
       ending.tried_nothing = result.end == RunEnd::kNothing && result.evaluations <= 1;
       if (ending.tried_nothing) {
         KP_TRY(check_models_answered(folder, result));
-        KP_ASSIGN(const bool waits, waits_for_replies(folder));
-        if (waits) waiting_.insert(folder);
-        if (waits) return {};  // another call goes on
+        if (read_result(settings_, *job.arm, *job.task).waits_for_replies) {
+          waiting_.insert(folder);
+          return {};  // another call goes on
+        }
       }
       ending.stopped_by = result.stopped_by;
       KP_TRY(write_ending(folder, ending));
