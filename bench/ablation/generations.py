@@ -297,7 +297,10 @@ def measure(options):
         begun = time.monotonic()
         _, wrong = call(options, "measure", run, *([] if options.confirm else ["--no-confirm"]), *options.extra,
                         gpu=gpu[-1] if gpu else None, accepted=(0, 1))  # 7: every reply was refused
-        shown, _ = call(options, "show", run, "--json")
+        shown, unread = call(options, "show", run, "--json")
+        if unread:  # the answers wait for another call
+            print(f"{name}, {arm}: {wrong or unread}", flush=True)
+            return
         shown = json.loads(shown)
         known = known_before(run, shown)  # what an interrupted call measured belongs to this generation
         new = [each["id"] for each in shown["candidates"] if each["id"] not in known]
