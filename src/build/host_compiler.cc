@@ -40,11 +40,13 @@ Limits limits_of(double seconds) {
   return limits;
 }
 
-// The compiler sees the system and its toolchain, and writes only in `folder`: a source cannot
-// include or assemble anything from elsewhere.
-Result<Exit> run_limited(std::vector<std::string> argv, const std::string& folder, double seconds) {
+// The compiler sees the system, its toolchain and `readable`, and writes only in `folder`: a source
+// cannot include or assemble anything from elsewhere.
+Result<Exit> run_limited(std::vector<std::string> argv, const std::string& folder, double seconds,
+                         std::vector<std::string> readable = {}) {
   Command command;
-  command.sandbox = compiler_sandbox(folder, {program_root(argv[0])}, seconds + 5);
+  readable.push_back(program_root(argv[0]));
+  command.sandbox = compiler_sandbox(folder, readable, seconds + 5);
   command.argv = std::move(argv);
   command.cwd = folder;
   command.keep = compiler_variables();
@@ -100,6 +102,7 @@ std::vector<std::string> compiler_names() {
 HostCompiler::HostCompiler(CompileSettings settings, std::string program, std::string version)
     : settings_(std::move(settings)),
       cache_(settings_.cache_dir),
+      includes_(settings_.include_dirs),
       program_(std::move(program)),
       version_(std::move(version)),
       native_(cpu_features()),
@@ -157,7 +160,8 @@ CompileResult HostCompiler::compile(const Task& task, const Case& c, const Candi
                 "kernel.cpp",
                 "launch",
                 "extern \"C\" void launch(const Args& args)",
-                {}});
+                {},
+                !includes_.used_by(candidate.source).empty()});
 }
 
 CompileResult HostCompiler::compile_reference(const Task& task, const Case& c) {
@@ -172,9 +176,9 @@ CompileResult HostCompiler::compile_reference(const Task& task, const Case& c) {
 
 CompileResult HostCompiler::build(const Task& task, const Case& c, const Source& source) {
   const std::string header = task_header(task, c, TargetKind::kCpu);
-  const std::string key =
-      hash_hex({"cpu-4", program_, version_, native_, join_text(flags_, " "),
-                join_text(source.flags, " "), source.entry, header, source.text});
+  const std::string key = hash_hex({"cpu-4", program_, version_, native_, join_text(flags_, " "),
+                                    join_text(source.flags, " "), source.entry, header, source.text,
+                                    source.library ? includes_.fingerprint() : ""});
   return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
     KP_TRY(write_file(join(folder, "task.h"), header));
     return run_compiler(source, folder);
@@ -187,13 +191,18 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
   std::vector<std::string> argv = {program_};
   argv.insert(argv.end(), flags_.begin(), flags_.end());
   argv.insert(argv.end(), source.flags.begin(), source.flags.end());
+  const std::vector<std::string> own =
+      source.library ? includes_.options() : std::vector<std::string>();
+  argv.insert(argv.end(), own.begin(), own.end());
   for (const std::string& flag :
        {std::string("-I."), "-ffile-prefix-map=" + folder + "=.", std::string("-Wl,--no-undefined"),
         std::string("-Wl,--require-defined=") + source.entry, std::string("-o"),
         std::string("kernel.so"), std::string(source.file)}) {
     argv.push_back(flag);
   }
-  KP_ASSIGN(const Exit exit, run_limited(argv, folder, settings_.timeout_s));
+  KP_ASSIGN(const Exit exit,
+            run_limited(argv, folder, settings_.timeout_s,
+                        source.library ? includes_.folders() : std::vector<std::string>()));
   std::string log = trim_diagnostics(
       with_shown_lines(without_refusals(exit.output), source.file, source.original), {folder});
   const std::string object = join(folder, "kernel.so");

@@ -8,6 +8,7 @@
 
 #include "build/cached.h"
 #include "build/compiler.h"
+#include "build/includes.h"
 
 namespace kernelpro {
 
@@ -29,6 +30,7 @@ class HostCompiler : public Compiler {
     const char* entry;     // the function that it must define
     const char* signature;
     std::vector<std::string> flags;
+    bool library = false;  // it includes from the folders of header libraries
   };
 
   HostCompiler(CompileSettings settings, std::string program, std::string version);
@@ -39,6 +41,7 @@ class HostCompiler : public Compiler {
 
   CompileSettings settings_;
   BuildCache cache_;
+  IncludeDirs includes_;
   std::string program_;
   std::string version_;             // first line of --version
   std::string native_;              // meaning of -march=native here, for cache keys

@@ -161,5 +161,21 @@ TEST_F(HostCompilerTest, WhatTheMachineKillsIsNotTheSourcesFault) {
   EXPECT_TRUE(std::holds_alternative<Binary>(compile(*compiler, kSource, {{"TILE", "1"}})));
 }
 
+TEST_F(HostCompilerTest, MayIncludeFromTheFoldersThatTheUserNames) {
+  const TempDir library;
+  const std::string header = join(library.path(), "mine/add.h");
+  ASSERT_TRUE(make_dirs(dirname(header)));
+  ASSERT_TRUE(write_file(header, "inline float more(float x) { return x + 1; }\n"));
+  const std::string source =
+      "#include \"task.h\"\n#include <mine/add.h>\n"
+      "extern \"C\" void launch(const Args& args) { args.y[0] = more(args.x[0]); }\n";
+  EXPECT_TRUE(contains(error_of(source), "mine/add.h")) << "nobody named its folder";
+  settings_.include_dirs = {library.path()};
+  const auto first = compile(*make(), source);
+  ASSERT_TRUE(std::holds_alternative<Binary>(first)) << std::get<CompileError>(first).log;
+  ASSERT_TRUE(write_file(header, "no code\n"));
+  EXPECT_TRUE(contains(error_of(source), "add.h:1")) << "a changed header is compiled anew";
+}
+
 }  // namespace
 }  // namespace kernelpro
