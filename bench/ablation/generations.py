@@ -284,7 +284,7 @@ def measure(options):
         generation = measured(run) + 1
         folder = os.path.join(options.folder, "requests", name, arm, str(generation), "reply")
         replies = glob.glob(os.path.join(folder, "*.cu")) or glob.glob(os.path.join(folder, "*.py"))
-        if not replies:
+        if not replies and not glob.glob(os.path.join(folder, "*.taken")):
             return
         wrong = remember_confirmed(options, run)
         if wrong:
@@ -292,14 +292,19 @@ def measure(options):
             return
         with open(asked, encoding="utf-8") as file:
             to = os.path.join(run, "exchange", file.read(), "reply")
-        for reply in replies:
-            shutil.copy(reply, os.path.join(to, f"g{generation}-{os.path.basename(reply)}"))
+        copies = {reply: os.path.join(to, f"g{generation}-{os.path.basename(reply)}") for reply in replies}
+        for reply, copy in copies.items():
+            shutil.copy(reply, copy)
         begun = time.monotonic()
         _, wrong = call(options, "measure", run, *([] if options.confirm else ["--no-confirm"]), *options.extra,
                         gpu=gpu[-1] if gpu else None, accepted=(0, 1))  # 7: every reply was refused
         shown, unread = call(options, "show", run, "--json")
-        if unread:  # the answers wait for another call
-            print(f"{name}, {arm}: {wrong or unread}", flush=True)
+        left = [copy for copy in copies.values() if os.path.exists(copy)]
+        if unread or (wrong and left and len(left) < len(copies)):  # those that are left wait for another call
+            for reply, copy in copies.items():
+                if copy not in left:
+                    os.rename(reply, reply + ".taken")
+            print(f"{name}, {arm}, {len(left)} of {len(copies)} kernels wait: {wrong or unread}", flush=True)
             return
         shown = json.loads(shown)
         known = known_before(run, shown)  # what an interrupted call measured belongs to this generation
