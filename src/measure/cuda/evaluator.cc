@@ -24,13 +24,13 @@
 #include "measure/cuda/forms.h"
 #include "measure/cuda/host_side.h"
 #include "measure/cuda/prepare.h"
+#include "measure/cuda/screeners.h"
 #include "measure/cuda/trial.h"
 
 namespace kernelpro {
 
 namespace {
 
-constexpr int kMostScreened = 32;      // by a pair of processes, whose difference stays
 constexpr double kConfirmingRow = 3;   // as long as in other evaluations
 constexpr double kStartTimeout = 120;  // a context on a cold machine
 
@@ -66,7 +66,7 @@ class CudaEvaluator : public Evaluator {
   ~CudaEvaluator() override {
     const auto ending = std::async(
         std::launch::async, [module = std::move(settings_.module)]() mutable { module.reset(); });
-    take_screeners("", Queues::kOne);
+    screeners_.dismiss();
     crew_.dismiss();
     crew_.retire(std::move(judge_));
     if (shop_.capture) crew_.retire(std::move(*shop_.capture));
@@ -130,9 +130,6 @@ class CudaEvaluator : public Evaluator {
   std::optional<CudaLink> capture_for(const Subject& subject);
   Result<void> give_up_plan(const Subject& subject, const std::string& reason);
   Queues queues_for(const Subject& subject, const Subject* beside) const;
-  Result<std::optional<Outcome>> screen(const Subject& subject, const Subject& incumbent,
-                                        const CudaTimingPlan& plan, double* ready_s);
-  std::vector<CudaWorker> take_screeners(const std::string& incumbent, Queues queues);
   // Forgets modified inputs, which are then redrawn before their next use.
   Result<void> sweep() {
     for (CudaCase& state : cases_) KP_TRY(forget_broken_sets(judge_, state));
@@ -150,14 +147,7 @@ class CudaEvaluator : public Evaluator {
   CudaCrew crew_{task_, settings_, cases_};
   ModuleForms forms_{task_, settings_, cases_};
   CudaCalls calls_{shop_, crew_, forms_};
-  // Processes that screen: one for variants, one for the incumbent that they are compared with.
-  struct Screeners {
-    std::string incumbent;  // its hash
-    Queues queues = Queues::kOne;
-    std::vector<CudaWorker> pair;  // empty: there are none
-    int screened = 0;              // variants
-  };
-  Screeners screeners_;
+  CudaScreeners screeners_{shop_, crew_};
   bool prepared_ = false;
   std::string uuid_;
   std::uint64_t round_ = 0;
@@ -245,51 +235,6 @@ Result<void> CudaEvaluator::open_stages(int stage) {
   return {};
 }
 
-// The verdict on a variant that does not fit the GPU, or that screening finds no faster than its
-// incumbent; nullopt: judge it in full. Both run in two processes that stay for the next variants,
-// since contexts are what the driver creates most slowly (results/contexts.md). REQUIRES: the lease
-// is held.
-Result<std::optional<Outcome>> CudaEvaluator::screen(const Subject& subject,
-                                                     const Subject& incumbent,
-                                                     const CudaTimingPlan& plan, double* ready_s) {
-  const Queues queues = queues_for(subject, &incumbent);
-  std::vector<CudaWorker> pair = take_screeners(incumbent.hash, queues);
-  const int screened = pair.empty() ? 0 : screeners_.screened;
-  crew_.wait_for_leaving();  // no process starts or exits during timing
-  crew_.settle();
-  if (pair.empty()) {
-    crew_.expect_native(2);
-    auto taken = crew_.take_native(2, queues);
-    if (!taken) return std::optional<Outcome>();  // memory for two more, perhaps
-    pair = std::move(*taken);
-  }
-  *ready_s = real_clock().now_s();
-  CudaTrial trial(shop_, pair[0], &pair[1], plan);
-  KP_ASSIGN(const auto found, trial.screen(subject, incumbent));
-  if (found == CudaTrial::Screened::kFailed) {
-    for (CudaWorker& worker : pair) crew_.retire(std::move(worker.link));
-    crew_.wait_for_leaving();
-    KP_TRY(sweep());
-    return std::optional<Outcome>();
-  }
-  screeners_ = {incumbent.hash, queues, std::move(pair), screened + 1};
-  if (found == CudaTrial::Screened::kPerhapsAhead) return std::optional<Outcome>();
-  return std::optional<Outcome>(trial.verdict());
-}
-
-// Those that stayed, where they fit; else they end. Empty: there are none.
-std::vector<CudaWorker> CudaEvaluator::take_screeners(const std::string& incumbent, Queues queues) {
-  std::vector<CudaWorker> pair = std::exchange(screeners_.pair, {});
-  const bool alive =
-      std::ranges::all_of(pair, [](CudaWorker& worker) { return worker.link.running(); });
-  if (alive && screeners_.incumbent == incumbent && screeners_.queues == queues &&
-      screeners_.screened < kMostScreened) {
-    return pair;
-  }
-  for (CudaWorker& worker : pair) crew_.retire(std::move(worker.link));
-  return {};
-}
-
 // One trial in fresh workers, of which candidate and incumbent have one each. REQUIRES: the lease
 // is held.
 Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* incumbent,
@@ -312,8 +257,7 @@ Result<Outcome> CudaEvaluator::attempt(const Subject& subject, const Subject* in
   if (natives > 0) {
     crew_.expect_native(natives);
     auto taken = crew_.take_native(natives, queues);
-    if (!taken && !screeners_.pair.empty()) {  // for lack of their memory, perhaps
-      take_screeners("", queues);
+    if (!taken && screeners_.dismiss()) {  // for lack of their memory, perhaps
       crew_.wait_for_leaving();
       taken = crew_.take_native(natives, queues);
     }
@@ -403,7 +347,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   double ready = 0, screening_s = 0;
   std::optional<Outcome> screened;
   if (!settings_.redraw && may_screen(cases_, mine, theirs ? &*theirs : nullptr)) {
-    KP_ASSIGN(screened, screen(mine, *theirs, plan, &ready));
+    KP_ASSIGN(screened, screeners_.screen(mine, *theirs, queues_for(mine, &*theirs), plan, &ready));
     if (!screened && ready > 0) screening_s = real_clock().now_s() - ready;
   }
   Result<Outcome> outcome =
