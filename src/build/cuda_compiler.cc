@@ -325,7 +325,7 @@ class CudaCompiler : public Compiler {
                   "install the CUDA toolkit (libnvrtc), or write the kernel in host form");
     }
     const std::string header = task_header(task, c, TargetKind::kCuda);
-    const std::string key = hash_hex({"cuda-plan-9", nvcc_version_, nvrtc_version_,
+    const std::string key = hash_hex({"cuda-plan-10", nvcc_version_, nvrtc_version_,
                                       settings_.cuda_arch, header, source.text, source.library,
                                       source.library.empty() ? "" : includes_.fingerprint()});
     return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
@@ -348,10 +348,7 @@ class CudaCompiler : public Compiler {
     }
     const NvrtcBuild& build = *done;
     if (!build.compiled && !nvcc_.empty() && contains(build.log, kNoSuchHeader)) {
-      auto made = plan_by_nvcc(task, c, folder, source);
-      // If nvcc lacks the header too, keep NVRTC's message.
-      const auto* wrong = made ? std::get_if<CompileError>(&made->build) : nullptr;
-      if (wrong == nullptr || !contains(wrong->log, "No such file or directory")) return made;
+      return plan_by_nvcc(task, c, folder, source);
     }
     if (build.compiled) KP_TRY(write_file(join(folder, "kernel.cubin"), build.cubin));
     return planned(task, c, folder, source, build);

@@ -188,6 +188,9 @@ TEST_F(CudaCompilerTest, PlanFormMayIncludeTheHostsHeaders) {
       "#include <cstdint>\nstatic_assert(sizeof(int) == 3, \"odd\");\n" + std::string(kPlanForm)));
   EXPECT_NE(wrong.find("odd"), std::string::npos) << wrong;
   EXPECT_EQ(wrong.find("cstdint"), std::string::npos) << wrong;
+  const std::string both =
+      log(compile("#include <cstdint>\n#include <no_such>\n" + std::string(kPlanForm)));
+  EXPECT_NE(both.find("no_such"), std::string::npos) << both;
 }
 
 constexpr const char* kMapped = R"(

@@ -299,7 +299,7 @@ TEST_F(CudaFailuresTest, Nvrtc) {
           {"kernel.cu(2): error", "N must be seven"}},
          {"missing header",
           "#include <vectorious>\nKP_LAUNCH(k, kp::dim(1), kp::dim(32), 0, arg::y)\n",
-          {"kernel.cu(2)", "vectorious"}},
+          {"kernel.cu:2", "vectorious"}},
          {"bad instruction",
           "__global__ void k(float* y) { int z; asm volatile(\"mov.u99 %0, 1;\" "
           ": \"=r\"(z)); y[0] = z; }\nKP_LAUNCH(k, kp::dim(1), kp::dim(32), 0, arg::y)\n",

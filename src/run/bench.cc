@@ -18,7 +18,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr std::size_t kFinalists = 3;  // measured beside one that holds, if they are near it
+constexpr std::size_t kFinalists = 3;  // at most, once one of them holds
 constexpr EnergyPlan kConfirmEnergy{5, 1.0};
 // What profiling parents may take: a share of the run so far, and seconds on top.
 constexpr double kProfilingShare = 0.1;
@@ -38,10 +38,11 @@ bool has_counters(const Evidence& evidence) {
 }
 
 // Whether `a` was confirmed to be better than `b`, which the search put before it. Beside a start
-// whose times scatter that takes more than a larger ratio: the two met in turn during the search.
+// whose times scatter, a larger ratio is too little for that: all that its interval holds must be
+// above b's ratio. Without an interval they are the start itself, at 1.
 bool confirmed_better(const Correct& a, const Correct& b, const Borne& borne) {
-  const double least = a.versus ? a.versus->low : 1, most = b.versus ? b.versus->high : 1;
-  return beats(a, -least, b, -most, borne);
+  const double low = a.versus ? a.versus->low : 1, other = b.versus ? b.versus->ratio : 1;
+  return beats(a, -low, b, -other, borne);
 }
 
 }  // namespace
@@ -399,7 +400,7 @@ Result<std::optional<Evaluation>> Bench::confirm_one(const Known& finalist, cons
   return std::move(measured.evaluation);
 }
 
-// Whether one is so near the other, by either measure, that their order may turn.
+// Whether it is so near the other, by either measure, that it may turn out to be the faster one.
 bool Bench::may_beat(const Known& one, const Known& other) const {
   return kNearBest * ledger_.comparable_us(one.id) <= ledger_.comparable_us(other.id) ||
          kNearBest * score_us(one.evaluation) <= score_us(other.evaluation);
@@ -425,7 +426,7 @@ Result<void> Bench::confirm(const Tell& tell, RunResult* result, std::int64_t fi
     // One that turned out to keep the contract in part only makes way for any that keeps all of it.
     const bool holds = winner != nullptr && !is_partial(*confirmed.correct(), borne);
     if (holds && (by_order || i >= kFinalists)) break;
-    if (holds && !may_beat(*finalists[i], *winner)) continue;
+    if (holds && finalists[i]->id != start->id && !may_beat(*finalists[i], *winner)) continue;
     if (stopped()) {
       result->stopped_by = kStoppedByRequest;
       return {};

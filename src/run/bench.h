@@ -86,8 +86,8 @@ class Bench {
   // compile error of the first is returned as the outcome; nullopt: cancelled.
   Result<std::optional<Evaluation>> duel(const Candidate& candidate, const Candidate& versus);
 
-  // Measures the best, and up to two others that are about as fast, against the start in fresh
-  // processes; the first wins, but for one that is clearly faster there. If none holds up, tries
+  // Measures the best (or `first`), and up to two others that are about as fast, against the start
+  // in fresh processes; it wins unless another is clearly faster there. If none holds up, tries
   // earlier bests, latest first. Then measures the winner on held-out cases (run/store/held_out.h).
   // Writes to the store and to `result`, and calls `tell` for each. `result->stopped_by` becomes
   // "interrupted" when `stop` returns true. `first`: a candidate to measure before the finalists;

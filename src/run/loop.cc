@@ -473,10 +473,18 @@ Result<RunResult> Loop::run() {
   const bool start_alone = found.end == RunEnd::kNothing && ledger_.evaluations() == 1;
   const bool asked = parts_.confirm && !start_alone && found.end != RunEnd::kInterrupted;
   if (found.best == 0 || !asked) return found;
+  KP_ASSIGN(const auto before, parts_.store->confirmation());
+  if (before && evaluated_now_ == 0) {  // repeating it would be another draw
+    if (const KnownPtr winner = ledger_.find(before->best)) {
+      set_confirmed(*winner, *ledger_.baseline(), before->evaluation, &found);
+      found.held_out = held_out_text(before->held_out);
+      judge(&found);
+      return found;
+    }
+  }
   if (alive != nullptr) bench_.set_station(alive);
   (alive != nullptr ? alive : parts_.station)->drop_builds();
   confirmed_ = &found;
-  KP_ASSIGN(const auto before, parts_.store->confirmation());
   KP_TRY(bench_.confirm([this](Event event, const Known& known,
                                const std::string& detail) { tell(event, &known, detail); },
                         &found));

@@ -271,6 +271,8 @@ TEST_F(LoopTest, MeasureTunesTheKnobsOfAReply) {
 
 // Between generations nobody needs a winner; at the end there is one.
 TEST_F(LoopTest, ConfirmationMayWait) {
+  int confirmations = 0;
+  fake.confirm_factor = [&confirmations] { return ++confirmations, 1.0; };
   RunSettings settings = settings_for(run);
   settings.proposer = "exchange";
   settings.exchange_wait_s = 0;
@@ -292,9 +294,13 @@ TEST_F(LoopTest, ConfirmationMayWait) {
   EXPECT_EQ(later->end, RunEnd::kDone) << later->next;
   EXPECT_EQ(later->best, measured->best);
   EXPECT_TRUE(confirmed());
+  const int before = confirmations;
   const auto nothing = measure_with(fake_station(fake), run, observer);
   ASSERT_TRUE(nothing) << nothing.error().text();
   EXPECT_EQ(nothing->end, RunEnd::kNothing) << "no reply, and nothing left to confirm";
+  EXPECT_EQ(nothing->best, later->best);
+  EXPECT_EQ(nothing->speedup, later->speedup);
+  EXPECT_EQ(confirmations, before) << "another draw of a figure that is confirmed";
 }
 
 TEST_F(LoopTest, APackedRunGoesOnElsewhere) {

@@ -200,6 +200,18 @@ TEST_F(LoopTest, AWinnerGivesWayOnlyToOneThatIsClearlyFasterInTheConfirmation) {
   }
 }
 
+TEST_F(LoopTest, AFinalistThatTheConfirmationFindsSlowerGivesWayToTheStart) {
+  fake.confirm_factor = [] { return 1.06; };
+  fake.confirm_spread = 0.1;  // what scatters is no excuse
+  fake.landscape = [](const KnobValues& k) { return 1000 - 10 * knob(k, "V"); };
+  Task task = fake_task();
+  task.kernel_cpp = "// @knob V 1 2\n#include \"task.h\"\n";
+  const auto result = optimize_with(fake_station(fake), task, settings_for(run), observer);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->evaluations, 2);
+  EXPECT_EQ(result->best, 1);
+}
+
 // The confirmation runs all probes. What turns out there to keep the contract in part only makes
 // way for one that keeps all of it, however many had been asked by then.
 TEST_F(LoopTest, NoWinnerKeepsTheContractInPartOnlyWhileAnotherKeepsAllOfIt) {

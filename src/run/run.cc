@@ -133,7 +133,9 @@ Result<std::optional<RunResult>> finished(const Store& store, const RunSettings&
   result.held_out = held_out_text(confirmation->held_out);
   judge_end(settings, {}, &result);
   // A writer that was silent may answer now.
-  if (result.end == RunEnd::kNothing) return std::optional<RunResult>();
+  if (result.end == RunEnd::kNothing || result.stopped_by.starts_with(kNoReply)) {
+    return std::optional<RunResult>();
+  }
   return std::optional<RunResult>(result);
 }
 

@@ -156,7 +156,7 @@ std::vector<std::pair<std::string, std::string>> kernelbench_files(
     std::map<int, std::map<int, Json>> levels;
     std::map<std::string, Json> baselines;
     for (const TaskResult& r : results) {
-      if (r.arm != arm.name || r.state != RunState::kFinished) continue;
+      if (r.arm != arm.name || !has_result(r)) continue;
       levels[r.task.level][r.task.number] = Json::array({sample_json(r)});
       add_baselines(r, &baselines);
     }

@@ -253,10 +253,11 @@ std::string result_line(const TaskResult& r) {
   std::string text = r.arm + " " + r.task.name + ": ";
   if (r.state == RunState::kBroken) return text + one_line(r.reason);
   if (r.state != RunState::kFinished) text += std::string(run_state_name(r.state)) + ", ";
+  if (r.waits_for_replies) {
+    text += "waits for replies in " + join(r.directory, "exchange") + ", ";
+  }
   if (r.correct) {
     text += speedup_cell(r);
-  } else if (r.waits_for_replies) {
-    text += "waits for replies in " + join(r.directory, "exchange");
   } else if (r.evaluations == 0) {
     text += "nothing measured yet";
   } else {

@@ -87,6 +87,14 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
   result->low = result->high = result->speedup;
 }
 
+// Whether no answer to one of the requests in a run's exchange folder has been taken.
+bool has_open_request(const std::string& exchange) {
+  for (const std::string& request : list_dir(exchange)) {
+    if (list_dir(join(join(exchange, request), "taken")).empty()) return true;
+  }
+  return false;
+}
+
 void read_run(TaskResult* result) {
   const auto view = load_run_view(result->directory);
   if (!view) {
@@ -95,7 +103,9 @@ void read_run(TaskResult* result) {
     return;
   }
   Ending ending;
-  const bool ended = read_ending(result->directory, &ending) || view->confirmation;
+  const bool closed = read_ending(result->directory, &ending);
+  result->waits_for_replies = !closed && has_open_request(join(result->directory, "exchange"));
+  const bool ended = closed || (view->confirmation && !result->waits_for_replies);
   result->state = ended ? RunState::kFinished : RunState::kOpen;
   result->tried_nothing = ending.tried_nothing;
   result->machine = view->header.machine.name;
@@ -105,8 +115,6 @@ void read_run(TaskResult* result) {
   result->seconds = view->run_seconds;
   read_cost(*view, result);
   read_winner(*view, ending, result);
-  result->waits_for_replies =
-      !ended && result->evaluations <= 1 && !list_dir(join(result->directory, "exchange")).empty();
 }
 
 double baseline_speedup(const TaskResult& result, const std::string& name) {
@@ -121,6 +129,10 @@ double baseline_speedup(const TaskResult& result, const std::string& name) {
 }
 
 }  // namespace
+
+bool has_result(const TaskResult& result) {
+  return result.state == RunState::kFinished || (result.waits_for_replies && result.correct);
+}
 
 std::string_view run_state_name(RunState state) {
   switch (state) {
@@ -249,7 +261,7 @@ std::vector<Score> scores(const std::vector<TaskResult>& results, const std::str
                           const std::string& yardstick) {
   std::vector<Score> list;
   for (const TaskResult& result : results) {
-    if (result.arm != arm || result.state != RunState::kFinished) continue;
+    if (result.arm != arm || !has_result(result)) continue;
     if (level != 0 && result.task.level != level) continue;
     Score score{result.task.name, result.correct, 0, result.fraction};
     score.speedup = yardstick == kOverStart ? result.speedup : baseline_speedup(result, yardstick);

@@ -37,7 +37,7 @@ struct TaskResult {
   std::string failure;    // of the last candidate, if none is correct
   bool start_correct = false;
   bool tried_nothing = false;             // ended with only the start
-  bool waits_for_replies = false;         // open, and nobody has answered a request in `exchange`
+  bool waits_for_replies = false;         // open, with an unanswered request in `exchange`
   bool confirmed = false;                 // in fresh processes, that candidate against the start
   double speedup = 0, low = 0, high = 0;  // over the start, of the fastest such candidate; 0: none
   double start_us = 0, best_us = 0;
@@ -82,6 +82,8 @@ Result<void> write_baselines(const std::string& run_folder, const std::vector<Ba
 bool has_baselines(const std::string& run_folder);
 
 TaskResult read_result(const SuiteSettings& settings, const Arm& arm, const SuiteTask& task);
+// Whether it counts in measures: it is finished, or has a correct kernel and waits for replies.
+bool has_result(const TaskResult& result);
 // The results of all arms, tasks in order within each.
 std::vector<TaskResult> read_results(const SuiteSettings& settings);
 

@@ -48,9 +48,10 @@ bool asks_for_gpus(const std::string& option) {
   return option.starts_with("--gres") || option.starts_with("--gpus") || option.starts_with("-G");
 }
 
-// Progress of the suite: unfinished tasks and evaluations so far.
+// Progress of the suite: unfinished tasks and evaluations so far. A task that waits for replies is
+// left for another time: a job cannot give them.
 struct Standing {
-  int left = 0;
+  int left = 0, waiting = 0;
   int evaluations = 0;
   bool operator==(const Standing&) const = default;
 };
@@ -65,7 +66,7 @@ class Launcher {
     int barren = 0, silent = 0;
     for (;;) {
       const Standing before = look();
-      if (before.left == 0) return true;
+      if (before.left == 0) return before.waiting == 0;
       KP_ASSIGN(std::string array, running_array());
       if (array.empty()) {
         KP_ASSIGN(array, submit(before.left));
@@ -102,7 +103,7 @@ class Launcher {
                           read_breakage(result.directory, &breakage) &&
                           holds(breakage, result.task);
       const bool done = result.state == RunState::kFinished || broken;
-      standing.left += !done;
+      (result.waits_for_replies ? standing.waiting : standing.left) += !done;
       if (done && told_.insert(result.directory).second && hears_.end) hears_.end(result);
     }
     return standing;

@@ -166,13 +166,11 @@ class Worker {
                                                               : begin(job, folder, observer));
       if (result.end == RunEnd::kInterrupted) return {};
       ending.tried_nothing = result.end == RunEnd::kNothing && result.evaluations <= 1;
-      if (ending.tried_nothing) {
-        KP_TRY(check_models_answered(folder, result));
-        if (read_result(settings_, *job.arm, *job.task).waits_for_replies) {
-          waiting_.insert(folder);
-          return {};  // another call goes on
-        }
+      if (result.stopped_by.starts_with(kNoReply)) {
+        waiting_.insert(folder);  // until another call
+        return {};
       }
+      if (ending.tried_nothing) KP_TRY(check_models_answered(folder, result));
       ending.stopped_by = result.stopped_by;
       KP_TRY(write_ending(folder, ending));
       const auto page = html_report(folder);
@@ -228,7 +226,7 @@ class Worker {
   const WorkHears& hears_;
   WorkSummary summary_;
   std::set<std::string> tried_;    // by this call: broken tasks are tried once
-  std::set<std::string> waiting_;  // those that wait for replies
+  std::set<std::string> waiting_;  // likewise: those whose requests nobody has answered
   int machine_faults_ = 0;
 };
 

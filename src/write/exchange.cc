@@ -199,7 +199,7 @@ Result<void> Exchange::propose(const ProposalRequest& request, const WriterSink&
     }
     const double waited = real_clock().now_s() - started;
     if (waited >= settings_.wait_s) {
-      finished_ = "no reply came within " + human_seconds(settings_.wait_s);
+      finished_ = kNoReply + human_seconds(settings_.wait_s);
       return {};
     }
     std::this_thread::sleep_for(

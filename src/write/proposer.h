@@ -18,6 +18,8 @@ namespace kernelpro {
 
 // As in run/proposers.h, and in the origin of their candidates.
 inline constexpr const char* kExchangeName = "exchange";
+// How the reason begins that ends a run whose requests wait (Proposer::finished).
+inline constexpr const char* kNoReply = "no reply came within ";
 inline constexpr const char* kModelName = "model";
 inline constexpr const char* kReplayName = "replay";
 

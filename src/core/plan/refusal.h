@@ -13,7 +13,7 @@ enum class RefusalKind {
   kEnvironment,  // the machine's fault; only a process that runs no candidate's host code may say
                  // so
   kTask,         // the task's fault
-  kInput,        // the user's, who asked for what is not there
+  kInput,        // the user's fault: the task has nothing of that name
   kReference,    // the task's native reference's fault
   kMemory,       // the machine has too little memory for the task
   kPlan,         // the plan does not fit its images

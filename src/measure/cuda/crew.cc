@@ -12,7 +12,6 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kStartTimeout = 120;  // a context on a cold machine
 // This many in a row must work with one queue before the next are started with one.
 constexpr int kSure = 2;
 
@@ -180,7 +179,7 @@ Result<CudaWorker> CudaCrew::take_module(int stage, int others) {
 }
 
 Result<CudaLink> CudaCrew::take_capture() {
-  expect_module();
+  expect_modules();
   fill_python();
   --modules_to_come_;
   if (captures_.empty()) {

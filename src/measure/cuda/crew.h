@@ -43,8 +43,8 @@ class CudaCrew {
   // The same for PyTorch candidates, as long as some are to come: processes that capture them, and
   // as many for those in host form as the last of these needed, at least one.
   void fill_python();
-  // Another PyTorch candidate may come.
-  void expect_module() { modules_to_come_ = std::max(modules_to_come_, 1); }
+  // So many more PyTorch candidates may come.
+  void expect_modules(int count = 1) { modules_to_come_ = std::max(modules_to_come_, count); }
   // Call once the cases are known: describes them to waiting and later workers. Later ones run on
   // the GPU `uuid` without `hidden`, other GPUs' device files (machine/gpu_watch.h).
   void brief(const std::string& uuid, std::vector<std::string> hidden);

@@ -31,8 +31,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kConfirmingRow = 3;   // as long as in other evaluations
-constexpr double kStartTimeout = 120;  // a context on a cold machine
+constexpr double kConfirmingRow = 3;  // as long as in other evaluations
 
 bool holds_lesser(const CudaCase& state) {
   return std::find(state.lesser.begin(), state.lesser.end(), true) != state.lesser.end();
@@ -208,12 +207,20 @@ Queues CudaEvaluator::queues_for(const Subject& subject, const Subject* beside) 
   return Queues::kOne;
 }
 
-// A process to capture a PyTorch candidate in, unless it has been captured.
+// A process to capture a PyTorch candidate in, which is ready, unless it has been captured.
 std::optional<CudaLink> CudaEvaluator::capture_for(const Subject& subject) {
   if (!forms_.to_capture(subject)) return std::nullopt;
   Result<CudaLink> link = crew_.take_capture();
-  if (link) return std::move(*link);
-  forms_.refuse(subject, link.error().message);
+  if (!link) {
+    forms_.refuse(subject, link.error().message);
+    return std::nullopt;
+  }
+  const Answer started = link->settle(kStartTimeout);
+  if (std::holds_alternative<Reply>(started)) return std::move(*link);
+  const auto* refusal = std::get_if<Refusal>(&started);
+  forms_.refuse(subject, "Python did not start to capture it: " +
+                             (refusal != nullptr ? refusal->text : std::get<Lost>(started).how));
+  crew_.retire(std::move(*link));
   return std::nullopt;
 }
 
@@ -311,11 +318,11 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
   plan.alpha = settings_.alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, timed));
 
   // Python takes seconds to start: other work may use the GPU meanwhile.
+  const bool other = incumbent != nullptr && forms_.to_capture(*incumbent) &&
+                     incumbent->binaries[0].hash != subject.binaries[0].hash;
+  crew_.expect_modules((forms_.to_capture(subject) ? 1 : 0) + (other ? 1 : 0));
   std::optional<CudaLink> capture = capture_for(subject), other_capture;
-  if (incumbent != nullptr) other_capture = capture_for(*incumbent);
-  for (auto* each : {&capture, &other_capture}) {
-    if (*each) static_cast<void>((*each)->settle(kStartTimeout));  // its capture tells what failed
-  }
+  if (other) other_capture = capture_for(*incumbent);
   crew_.settle_python();
   const double asked = real_clock().now_s();
   KP_ASSIGN(auto lease, GpuLease::take(uuid_, kLeaseTimeout));
@@ -328,6 +335,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     late.outcome = TimedOut{forms_.late_s(subject),
                             "capturing its first calls: build extensions beforehand, and neither "
                             "wait in them nor compute for long"};
+    if (other_capture) crew_.retire(std::move(*other_capture));
     make_ready();
     late.run_ms = (real_clock().now_s() - start) * 1e3;
     return late;
@@ -389,9 +397,9 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     for (const std::string& note : forms_.notes(subject)) correct->notes.push_back(note);
     if (theirs && is_module(*theirs) && correct->versus) {
       correct->notes.push_back(
-          "what it was compared with ran in host form, so that what Python does for a call counts "
-          "there: " +
-          forms_.why_host_form(*incumbent));
+          "it was compared with a PyTorch file in host form, whose time includes what Python does "
+          "for each call (" +
+          forms_.why_host_form(*incumbent) + ")");
     }
     for (const std::string& name : preparation_.labels()) correct->labels.push_back(name);
     for (const CudaCase& state : cases_) {
@@ -409,7 +417,7 @@ Result<Evaluation> CudaEvaluator::judge(const Subject& subject, const Subject* i
     crew_.wait_for_leaving();  // the worker no longer touches the sets
     KP_TRY(sweep());
   }
-  if (settings_.evaluations == 0 && is_module(subject)) crew_.expect_module();
+  if (settings_.evaluations == 0 && is_module(subject)) crew_.expect_modules();
   if (round_ != static_cast<std::uint64_t>(settings_.evaluations)) make_ready();
   evaluation.run_ms = (real_clock().now_s() - start) * 1e3;
   return evaluation;

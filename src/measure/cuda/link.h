@@ -75,6 +75,7 @@ struct Allowance {
 };
 
 inline constexpr double kIdleSeconds = 30;
+inline constexpr double kStartTimeout = 120;  // seconds until a process has its context, at most
 
 // One thread at a time. The process ends with the object.
 class CudaLink {

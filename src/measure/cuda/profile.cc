@@ -18,7 +18,6 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLoadTimeout = 60;
 constexpr double kNcuTimeout = 120;
 constexpr unsigned kAgainAfterUs = 300'000;

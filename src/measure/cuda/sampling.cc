@@ -9,7 +9,6 @@ namespace kernelpro {
 
 namespace {
 
-constexpr double kStartTimeout = 120;  // a context on a cold machine
 constexpr double kLoadTimeout = 60;
 
 Missing why_not(const Answer& answer) {

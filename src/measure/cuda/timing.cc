@@ -68,6 +68,7 @@ class Timer {
               std::vector<char>(static_cast<std::size_t>(state.plan.rotation), true)} {}
 
   Result<std::variant<CudaTimed, Outcome>> run() {
+    KP_TRY(call_incumbent());
     KP_TRY(poison(judge_, state_, fresh_keys(), false));
     KP_TRY(fill_spare());
     std::vector<PassStep> first_steps;
@@ -168,6 +169,19 @@ class Timer {
     SetKeys all;
     for (int set = 0; set < state_.plan.rotation; ++set) all.emplace_back(set, fresh_secret());
     return all;
+  }
+
+  // The first call in a module's process may tune it, for seconds: it is not timed, and does not
+  // count in what may be spent.
+  Result<void> call_incumbent() {
+    if (incumbent_ == nullptr || !incumbent_->module) return {};
+    KP_ASSIGN(const auto turns, take_turns(judge_, *incumbent_, state_, "incumbent", {0},
+                                           {false, plan_.timeout_s, "preparing to time"}));
+    if (const auto* outcome = std::get_if<Outcome>(&turns)) {
+      incumbent_fault_ = outcome_summary(*outcome);
+      incumbent_ = nullptr;
+    }
+    return {};
   }
 
   // The set of untimed calls needs valid inputs too.
@@ -341,25 +355,9 @@ class Timer {
     return incumbent_ != nullptr && incumbent_->host ? incumbent_->host->launch_us : 0;
   }
 
-  // An incumbent module's process lives on: what its first call did once, as tuning itself, does
-  // not come again, and is neither a reason for fewer samples nor for none to be warm.
   void learn(const std::vector<PassStep>& steps, const std::vector<double>& us) {
-    const bool once = incumbent_ != nullptr && incumbent_->module;
-    double longest = 0, quickest = HUGE_VAL, others_us = 0;
-    int others = 0;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].candidate || !once) {
-        longest = std::max(longest, us[i]);
-      } else {
-        quickest = std::min(quickest, us[i]);
-        others_us += us[i];
-        ++others;
-      }
-    }
-    if (others > 0) {
-      longest = std::max(longest, quickest);
-      spent_us_ -= others_us - others * quickest;
-    }
+    double longest = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) longest = std::max(longest, us[i]);
     learn_from(longest);
   }
   void learn_from(double longest) {

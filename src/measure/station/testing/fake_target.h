@@ -28,7 +28,7 @@ struct FakeSettings {
   // Who killed the process of this evaluation from outside; nullopt: nobody.
   std::function<std::optional<Crashed::By>()> killed;
   std::function<double()> confirm_factor;  // scales the winner's time when it is confirmed
-  double confirm_spread = 0.001;           // of the ratio then, to either side
+  double confirm_spread = 0.001;           // how far the ratio's interval then goes, either way
   std::vector<std::string> labels;         // of every correct candidate
   std::function<std::vector<std::string>()> confirm_labels;  // of the winner when it is confirmed
   std::string machine = "fake machine";
