@@ -63,7 +63,18 @@ const StoredCandidate* find_candidate(const RunView& view, const Story& story,
                "`kernelpro show " + view.directory + " --json` lists them"});
 }
 
+// A run has its knobs, sizes and precision already.
+void refuse_what_needs_a_kernel(const Options& options) {
+  for (const char* name : {"--knob", "--set", "--precision"}) {
+    if (!options.has(name)) continue;
+    throw Fatal({ErrorKind::kBadInput,
+                 std::string(name) + " needs --kernel: a run's own is exported",
+                 "leave it out, or name another of its candidates with --candidate N"});
+  }
+}
+
 void from_run(const Options& options, Chosen* chosen) {
+  refuse_what_needs_a_kernel(options);
   const RunView view = require(load_run_view(options.text("RUN")));
   const Story story = tell(view);
   const StoredCandidate* candidate = find_candidate(view, story, options);

@@ -173,7 +173,9 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
   std::printf("report: %s\n", page.c_str());
   if (result->end == RunEnd::kNothing) {
     std::fflush(stdout);
-    std::fprintf(stderr, "kernelpro: the run achieved nothing: %s\n  next: %s\n",
+    const bool before = result->best != 0 && view.confirmation;
+    std::fprintf(stderr, "kernelpro: %s: %s\n  next: %s\n",
+                 before ? "nothing new was measured" : "the run achieved nothing",
                  result->stopped_by.c_str(), result->next.c_str());
   }
   return exit_status(result->end);

@@ -80,11 +80,14 @@ Result<bool> Judging::comparable(Station* station) const {
   KP_ASSIGN(const auto measured, station->measure(order, {}));
   if (measured.evaluation && measured.evaluation->correct() != nullptr) return true;
   if (!settings_.against) return false;
-  return fail(ErrorKind::kBadInput,
-              "there is nothing to compare with: the kernel of --against is not correct" +
-                  (measured.evaluation ? ": " + outcome_summary(measured.evaluation->outcome)
-                                       : std::string()),
-              "name a correct kernel, or leave --against out");
+  return fail(
+      ErrorKind::kBadInput,
+      "there is nothing to compare with: " +
+          (settings_.against->path.empty() ? "the kernel for that" : settings_.against->path) +
+          " is not correct" +
+          (measured.evaluation ? ": " + outcome_summary(measured.evaluation->outcome)
+                               : std::string()),
+      "compare with a kernel that is correct");
 }
 
 // What the ceilings decide of a result.

@@ -238,7 +238,7 @@ Result<void> check_run(const Task& task, const RunSettings& settings) {
   }
   if (cpu && settings.objective.wants_energy()) {
     return fail(ErrorKind::kBadInput, "energy is measured on the cuda target alone",
-                "leave out --objective, or choose --target cuda");
+                "leave out --objective or --energy, or choose --target cuda");
   }
   KP_TRY(search_maker(settings));
   KP_TRY(seeds(settings.start_from, task, settings.target));
