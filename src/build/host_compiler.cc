@@ -178,11 +178,17 @@ CompileResult HostCompiler::build(const Task& task, const Case& c, const Source&
   const std::string header = task_header(task, c, TargetKind::kCpu);
   const std::string key = hash_hex({"cpu-4", program_, version_, native_, join_text(flags_, " "),
                                     join_text(source.flags, " "), source.entry, header, source.text,
-                                    source.library ? includes_.fingerprint() : ""});
+                                    libraries(source).fingerprint()});
   return cached_build(cache_, key, c.name, [&](const std::string& folder) -> Result<Made> {
     KP_TRY(write_file(join(folder, "task.h"), header));
     return run_compiler(source, folder);
   });
+}
+
+// The folders that the source may include from besides the system's.
+const IncludeDirs& HostCompiler::libraries(const Source& source) const {
+  static const IncludeDirs none({});
+  return source.library ? includes_ : none;
 }
 
 // Writes the source into `folder` and compiles it there. An Error if the machine is at fault.
@@ -191,9 +197,7 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
   std::vector<std::string> argv = {program_};
   argv.insert(argv.end(), flags_.begin(), flags_.end());
   argv.insert(argv.end(), source.flags.begin(), source.flags.end());
-  const std::vector<std::string> own =
-      source.library ? includes_.options() : std::vector<std::string>();
-  argv.insert(argv.end(), own.begin(), own.end());
+  for (const std::string& option : libraries(source).options()) argv.push_back(option);
   for (const std::string& flag :
        {std::string("-I."), "-ffile-prefix-map=" + folder + "=.", std::string("-Wl,--no-undefined"),
         std::string("-Wl,--require-defined=") + source.entry, std::string("-o"),
@@ -201,8 +205,7 @@ Result<Made> HostCompiler::run_compiler(const Source& source, const std::string&
     argv.push_back(flag);
   }
   KP_ASSIGN(const Exit exit,
-            run_limited(argv, folder, settings_.timeout_s,
-                        source.library ? includes_.folders() : std::vector<std::string>()));
+            run_limited(argv, folder, settings_.timeout_s, libraries(source).folders()));
   std::string log = trim_diagnostics(
       with_shown_lines(without_refusals(exit.output), source.file, source.original), {folder});
   const std::string object = join(folder, "kernel.so");

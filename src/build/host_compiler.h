@@ -34,6 +34,7 @@ class HostCompiler : public Compiler {
   };
 
   HostCompiler(CompileSettings settings, std::string program, std::string version);
+  const IncludeDirs& libraries(const Source& source) const;
   Result<bool> supports(const std::vector<std::string>& flags) const;
   CompileResult build(const Task& task, const Case& c, const Source& source);
   // One run of the compiler in `folder`.

@@ -474,13 +474,10 @@ Result<RunResult> Loop::run() {
   const bool asked = parts_.confirm && !start_alone && found.end != RunEnd::kInterrupted;
   if (found.best == 0 || !asked) return found;
   KP_ASSIGN(const auto before, parts_.store->confirmation());
-  if (before && evaluated_now_ == 0) {  // repeating it would be another draw
-    if (const KnownPtr winner = ledger_.find(before->best)) {
-      set_confirmed(*winner, *ledger_.baseline(), before->evaluation, &found);
-      found.held_out = held_out_text(before->held_out);
-      judge(&found);
-      return found;
-    }
+  // Repeating it would be another draw.
+  if (before && evaluated_now_ == 0 && take_confirmation(ledger_, *before, &found)) {
+    judge(&found);
+    return found;
   }
   if (alive != nullptr) bench_.set_station(alive);
   (alive != nullptr ? alive : parts_.station)->drop_builds();

@@ -123,14 +123,11 @@ Result<std::optional<RunResult>> finished(const Store& store, const RunSettings&
   if (!confirmation) return std::optional<RunResult>();
   Ledger ledger(settings.objective);
   KP_TRY(store.briefs([&](StoredBrief brief) { ledger.record(std::move(brief)); }));
-  const KnownPtr winner = ledger.find(confirmation->best), baseline = ledger.baseline();
-  if (winner == nullptr || baseline == nullptr) return std::optional<RunResult>();
   RunResult result;
+  if (!take_confirmation(ledger, *confirmation, &result)) return std::optional<RunResult>();
   result.evaluations = ledger.evaluations();
-  set_confirmed(*winner, *baseline, confirmation->evaluation, &result);
   result.stopped_by = confirmation->stopped_by;
   result.own_ms_per_evaluation = confirmation->own_ms_per_evaluation;
-  result.held_out = held_out_text(confirmation->held_out);
   judge_end(settings, {}, &result);
   // A writer that was silent may answer now.
   if (result.end == RunEnd::kNothing || result.stopped_by.starts_with(kNoReply)) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "run/proposers.h"
+#include "run/store/held_out.h"
 #include "run/store/winner.h"
 
 namespace kernelpro {
@@ -82,6 +83,14 @@ void set_confirmed(const Known& winner, const Known& baseline, const Evaluation&
   result->speedup = correct->versus->ratio;
   result->speedup_low = correct->versus->low;
   result->speedup_high = correct->versus->high;
+}
+
+bool take_confirmation(const Ledger& ledger, const StoredConfirmation& stored, RunResult* result) {
+  const KnownPtr winner = ledger.find(stored.best), baseline = ledger.baseline();
+  if (winner == nullptr || baseline == nullptr) return false;
+  set_confirmed(*winner, *baseline, stored.evaluation, result);
+  result->held_out = held_out_text(stored.held_out);
+  return true;
 }
 
 }  // namespace kernelpro

@@ -8,6 +8,7 @@
 #include "core/machine/machine.h"
 #include "run/result.h"
 #include "run/store/ledger.h"
+#include "run/store/records.h"
 #include "run/store/settings.h"
 #include "search/stoppers.h"
 
@@ -26,5 +27,9 @@ RunResult unconfirmed_result(const Ledger& ledger);
 // unless it is the winner itself.
 void set_confirmed(const Known& winner, const Known& baseline, const Evaluation& confirmed,
                    RunResult* result);
+
+// The same for a confirmation that the store has, with its held-out cases. False, and nothing
+// changed: its candidates are not in the ledger.
+bool take_confirmation(const Ledger& ledger, const StoredConfirmation& stored, RunResult* result);
 
 }  // namespace kernelpro

@@ -120,14 +120,10 @@ Result<void> StoreFile::open(StoreMode mode) {
     return fail(ErrorKind::kStore, directory + " is a file, and only a run's folder can be written",
                 "make a folder of a run as text with: kernelpro pack " + directory + " DIR");
   }
-  if (!exists(path) && exists(join(directory, "suite.json"))) {
-    return fail(ErrorKind::kStore, directory + " is a suite, not a run",
-                "kernelpro bench --out " + directory + " prints its results, kernelpro list " +
-                    directory + "/ARM an arm's runs");
-  }
   if (!exists(path)) {
     return fail(ErrorKind::kStore, "there is no run in " + directory + " (no store.db)",
-                "check the path; `kernelpro list` shows runs, `kernelpro optimize` starts one");
+                "`kernelpro list " + directory +
+                    "` shows what is there; `kernelpro optimize` starts a run");
   }
   if (mode == StoreMode::kRead) {
     KP_TRY(open_for_reading());
