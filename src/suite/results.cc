@@ -11,6 +11,7 @@
 #include "report/view.h"
 #include "run/store/winner.h"
 #include "write/calls.h"
+#include "write/proposer.h"
 
 namespace kernelpro {
 
@@ -85,14 +86,6 @@ void read_winner(const RunView& view, const Ending& ending, TaskResult* result) 
   // The confirmation in fresh processes did not find it faster.
   if (story.confirmed) result->speedup = std::min(result->speedup, 1.0);
   result->low = result->high = result->speedup;
-}
-
-// Whether no answer to one of the requests in a run's exchange folder has been taken.
-bool has_open_request(const std::string& exchange) {
-  for (const std::string& request : list_dir(exchange)) {
-    if (list_dir(join(join(exchange, request), "taken")).empty()) return true;
-  }
-  return false;
 }
 
 void read_run(TaskResult* result) {

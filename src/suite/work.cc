@@ -18,6 +18,7 @@
 #include "run/store/lock.h"
 #include "run/store/store.h"
 #include "task/open/open_task.h"
+#include "write/proposer.h"
 
 namespace kernelpro {
 

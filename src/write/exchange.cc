@@ -53,6 +53,9 @@ tl::unexpected<Error> unknown_request(const std::string& name) {
               "put the reply into the folder of a newer request; `kernelpro propose` writes one");
 }
 
+// Whether no answer in this request's folder was measured.
+bool is_open(const std::string& request) { return list_dir(join(request, "taken")).empty(); }
+
 class Exchange : public Proposer {
  public:
   explicit Exchange(ExchangeSettings settings)
@@ -166,7 +169,7 @@ Result<std::string> Exchange::open_request(const ProposalRequest& request, const
   for (auto asked = requests_.rbegin(); asked != requests_.rend(); ++asked) {
     const std::string folder = path_of(asked->name);
     if (asked->parent != request.parent->id || !exists(join(folder, kPrompt))) continue;
-    if (list_dir(join(folder, "taken")).empty()) return folder;
+    if (is_open(folder)) return folder;
   }
   requests_.push_back(next_request(settings_.folder, requests_, request, settings_.prompts));
   give(requests_.back());
@@ -209,6 +212,12 @@ Result<void> Exchange::propose(const ProposalRequest& request, const WriterSink&
 }
 
 }  // namespace
+
+bool has_open_request(const std::string& folder) {
+  const std::vector<std::string> all = list_dir(folder);
+  return std::ranges::any_of(
+      all, [&](const std::string& request) { return is_open(join(folder, request)); });
+}
 
 namespace {
 
