@@ -4,10 +4,10 @@
 Needs Triton and mamba_ssm's Python files (written for 2.3.2.post1): the package's compiled parts and its many
 imports are left out, and only its chunked scan is loaded. It tunes itself in its first call: --timeout 120.
 """
+import importlib.machinery
 import importlib.util
 import os
 import sys
-import types
 
 import torch
 import torch.nn as nn
@@ -19,9 +19,9 @@ def load():
         raise ImportError("mamba_ssm is not installed; next: pip install --no-deps mamba-ssm, or leave this file out")
     folder = next(iter(found.submodule_search_locations))
     for name in ("mamba_ssm", "mamba_ssm.ops", "mamba_ssm.utils"):
-        package = types.ModuleType(name)
-        package.__path__ = [os.path.join(folder, *name.split(".")[1:])]
-        sys.modules[name] = package
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)  # with one it can be found a second time
+        spec.submodule_search_locations = [os.path.join(folder, *name.split(".")[1:])]
+        sys.modules[name] = importlib.util.module_from_spec(spec)
     from mamba_ssm.ops.triton.ssd_combined import mamba_chunk_scan_combined
     return mamba_chunk_scan_combined
 

@@ -4,6 +4,7 @@
 Needs Triton and an installed `veomni` (pip install --no-deps is enough): the package's many imports are
 left out, and only its grouped product is loaded.
 """
+import importlib.machinery
 import importlib.util
 import logging
 import os
@@ -20,9 +21,9 @@ def load():
         raise ImportError("veomni is not installed; next: pip install --no-deps veomni, or leave this file out")
     folder = next(iter(found.submodule_search_locations))
     for name in ("veomni", "veomni.ops", "veomni.ops.kernels", "veomni.ops.kernels.moe"):
-        package = types.ModuleType(name)
-        package.__path__ = [os.path.join(folder, *name.split(".")[1:])]
-        sys.modules[name] = package
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)  # with one it can be found a second time
+        spec.submodule_search_locations = [os.path.join(folder, *name.split(".")[1:])]
+        sys.modules[name] = importlib.util.module_from_spec(spec)
     utils = types.ModuleType("veomni.utils")
     utils.__path__ = []
     utils.device = types.ModuleType("veomni.utils.device")

@@ -9,8 +9,8 @@
 
 extern "C" void launch(const Args& args) {
   static const std::vector<float> powers = [] {
-    std::vector<float> table(4096);
-    for (int i = 0; i < 4096; ++i) table[i] = std::exp2(i / 4096.0f);
+    std::vector<float> table(4097);  // a t just below 0 has a part that rounds to 1
+    for (int i = 0; i <= 4096; ++i) table[i] = std::exp2(i / 4096.0f);
     return table;
   }();
   const auto fast_exp = [](float t) {  // of t <= 0
