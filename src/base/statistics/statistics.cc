@@ -124,6 +124,16 @@ Interval mean_interval(const std::vector<double>& values) {
   return {m.mean - half, m.mean, m.mean + half};
 }
 
+Interval ratio_interval(const std::vector<double>& ratios) {
+  if (ratios.size() < 2 || median_rank(static_cast<int>(ratios.size())) > 0) {
+    return median_interval(ratios);
+  }
+  std::vector<double> logarithms;
+  for (const double ratio : ratios) logarithms.push_back(std::log(ratio));
+  const Interval mean = mean_interval(logarithms);
+  return {std::exp(mean.low), std::exp(mean.mid), std::exp(mean.high)};
+}
+
 double variation(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
   const Moments m = moments(values);

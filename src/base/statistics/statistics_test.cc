@@ -100,6 +100,18 @@ TEST(Statistics, PairedRatioIgnoresDrift) {
 }
 
 // As from scipy.stats.t.interval(0.95, n - 1, mean, sem).
+TEST(RatioInterval, OfFewIsWiderThanTheirRange) {
+  const Interval two = ratio_interval({2.0, 2.02});
+  EXPECT_NEAR(two.mid, std::sqrt(2 * 2.02), 1e-9);
+  EXPECT_LT(two.low, 1.9);
+  EXPECT_GT(two.high, 2.13);
+  const Interval six = ratio_interval({1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(six.low, 1);
+  EXPECT_EQ(six.mid, 3.5);
+  EXPECT_EQ(six.high, 6);
+  EXPECT_EQ(ratio_interval({3}).high, 3);
+}
+
 TEST(MeanInterval, IsStudents) {
   const Interval five = mean_interval({10.1, 9.8, 10.3, 10.0, 9.9});
   EXPECT_NEAR(five.mid, 10.02, 1e-12);

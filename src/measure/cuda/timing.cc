@@ -30,6 +30,10 @@ constexpr double kMostFilling = 4;
 constexpr double kMoreSeconds = 0.3;
 constexpr double kLeastLimit = 2, kLimitFactor = 20;  // of a call, over a usual one
 constexpr int kOftenLooked = 8;  // passes: half of them are looked at, then one in 16
+// Pairs of a comparison, however slow they are: one alone would show no scatter.
+constexpr int kFewestPairs = 2;
+constexpr int kRange = 6;       // so many have a range that holds their median with 95 % confidence
+constexpr int kFirstLook = 12;  // pairs until the sequential test may decide
 // Of a screening: pairs until it may end and at most, the chance that it may take for an end too
 // early, and a ratio below which two pairs are enough.
 constexpr int kFirstScreened = 6, kMostScreened = 16;
@@ -37,16 +41,7 @@ constexpr double kScreenAlpha = 0.5, kFarBehind = 0.9;
 
 SequentialSettings settings_of(const CudaTimingPlan& plan) {
   if (plan.screening) return {kScreenAlpha, plan.min_effect, kFirstScreened, 1.5, kMostScreened};
-  return {plan.alpha, plan.min_effect, 12, 1.5, plan.max_pairs};
-}
-
-// 95 % interval of a few ratios. The range of fewer than six has less.
-Interval interval_of(const std::vector<double>& ratios) {
-  if (ratios.size() < 2 || ratios.size() >= kFirstScreened) return median_interval(ratios);
-  std::vector<double> logarithms;
-  for (const double ratio : ratios) logarithms.push_back(std::log(ratio));
-  const Interval of_logarithms = mean_interval(logarithms);
-  return {std::exp(of_logarithms.low), std::exp(of_logarithms.mid), std::exp(of_logarithms.high)};
+  return {plan.alpha, plan.min_effect, kFirstLook, 1.5, plan.max_pairs};
 }
 
 using StepTimes = std::variant<std::vector<double>, Outcome>;
@@ -108,8 +103,7 @@ class Timer {
       if (pass != 0) {
         for (const double ratio : couple_ratios(first_steps, first_us, steps, us)) {
           if (!sequential_.done()) sequential_.add(ratio);
-          if (plan_.screening) ratios_.push_back(ratio);
-          ++pairs_;
+          ratios_.push_back(ratio);
         }
       }
       if (pass != 0 && enough_paired() && probed()) break;
@@ -388,14 +382,15 @@ class Timer {
   bool enough_paired() const {
     if (candidate_us_.empty()) return false;
     if (!incumbent_fault_.empty() || busy_) return true;
-    if (pairs_ == 0) return false;
+    if (pairs() < kFewestPairs) return false;
     if (out_of_budget()) return true;
     if (plan_.screening) return sequential_.done() || far_behind();
     return static_cast<int>(candidate_us_.size()) >= plan_.min_samples &&
-           (sequential_.done() || pairs_ >= plan_.max_pairs);
+           (sequential_.done() || pairs() >= plan_.max_pairs);
   }
 
-  bool far_behind() const { return pairs_ >= 2 && std::ranges::max(ratios_) < kFarBehind; }
+  int pairs() const { return static_cast<int>(ratios_.size()); }
+  bool far_behind() const { return std::ranges::max(ratios_) < kFarBehind; }
 
   CudaTimed result() const {
     CudaTimed timed;
@@ -418,10 +413,9 @@ class Timer {
       timed.note =
           "it was not compared: the GPU was busy with another process's work when one of the two "
           "was to be timed";
-    } else if (plan_.screening && !ratios_.empty()) {
-      timed.ratio = interval_of(ratios_);
-    } else if (sequential_.pairs() > 0) {
-      timed.ratio = sequential_.interval();
+    } else if (!ratios_.empty()) {
+      const bool few = plan_.screening || pairs() < kRange;
+      timed.ratio = few ? ratio_interval(ratios_) : sequential_.interval();
     }
     return timed;
   }
@@ -443,8 +437,7 @@ class Timer {
   bool candidate_first_ = false;  // in the current couple of passes
   double filled_s_ = 0;
   SequentialRatio sequential_{settings_of(plan_)};
-  std::vector<double> ratios_;  // of a screening
-  int pairs_ = 0;
+  std::vector<double> ratios_;  // of all pairs
   bool warm_up_ = true;
   int at_most_ = 64;
   double spent_us_ = 0;

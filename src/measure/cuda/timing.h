@@ -42,7 +42,7 @@ struct CudaTimingPlan {
   int min_samples = 10;    // timed calls of the candidate, at least
   int max_pairs = 400;     // with an incumbent
   int max_samples = 40;    // without one: this many, up to four times as many where they scatter
-  double budget_s = 0.35;  // of calls; slow kernels get fewer, at least one of each
+  double budget_s = 0.35;  // of calls; slow kernels get fewer: one of each, or two pairs
   double min_effect = 0.005;
   double alpha = 0.02;
   double timeout_s = 30;  // of one call

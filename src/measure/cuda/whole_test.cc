@@ -300,6 +300,17 @@ TEST_F(WholeEvaluator, AnIncumbentMayTuneItselfInItsFirstCall) {
   }
 }
 
+TEST_F(WholeEvaluator, SlowCallsArePairedTwiceAtLeast) {
+  settings_.probes = false;
+  const Subject slower = module(host_form(200'000));  // a pair is over the budget
+  const Evaluation e = evaluate(module(host_form(100'000)), &slower);
+  ASSERT_TRUE(e.correct() && e.correct()->versus) << said(e);
+  const Correct::Versus& versus = *e.correct()->versus;
+  EXPECT_GT(versus.ratio, 1.2);
+  EXPECT_LT(versus.low, versus.ratio) << "one pair has no scatter";
+  EXPECT_GT(versus.high, versus.ratio);
+}
+
 // What the process answers with.
 std::string process_of(CudaLink& link) {
   const Answer answer = link.ask({{"do", "hello"}}, 60);
