@@ -9,10 +9,12 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <string_view>
 #include <thread>
 
 #include "base/clock.h"
@@ -34,15 +36,16 @@ namespace {
 constexpr std::int64_t kMostBytes = static_cast<std::int64_t>(kMaxReplyBytes) + 1;
 constexpr const char* kPrompt = "prompt.md";
 
-// A kernel by its name, for any target; other files may be notes or incomplete.
+// Meant as a kernel by its name, for any target; other files may be incomplete.
 bool is_source(const std::string& file) {
-  return std::any_of(languages().begin(), languages().end(), [&](const LanguageRow& row) {
-    return file.ends_with("." + std::string(row.extension));
-  });
+  constexpr std::string_view kMeant[] = {"c", "c++", "cc", "cpp", "cu", "cxx", "hip", "py"};
+  std::string end = file.substr(file.rfind('.') + 1);
+  for (char& letter : end) letter = static_cast<char>(std::tolower(letter));
+  return std::ranges::find(kMeant, end) != std::end(kMeant);
 }
 
 tl::unexpected<Error> other_language(const std::string& suffix) {
-  return fail(ErrorKind::kBadInput, "this run's kernels are " + suffix + " files",
+  return fail(ErrorKind::kBadInput, "this run's kernels are " + suffix + " or .md files",
               "write it for this run's target, and give its name the end " + suffix);
 }
 

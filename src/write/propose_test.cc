@@ -222,6 +222,8 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   ASSERT_TRUE(write_file(join(folder, "reply/.c.cpp"), "hidden"));
   ASSERT_TRUE(write_file(join(folder, "reply/d.cpp"), std::string("bin\0ary", 7)));
   ASSERT_TRUE(write_file(join(folder, "reply/e.cu"), "void launch() {}\n"));
+  ASSERT_TRUE(write_file(join(folder, "reply/f.CC"), "void launch() {}\n"));
+  ASSERT_TRUE(write_file(join(folder, "reply/g.cpp.tmp"), "void lau"));
   // What was asked is what the run's store has, whatever became of the file.
   EXPECT_EQ(settings.past[0].prompt, *read_file(join(folder, "prompt.md")));
   ASSERT_TRUE(write_file(join(folder, "prompt.md"), "Answer with poems.\n"));
@@ -244,9 +246,11 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   }
   EXPECT_TRUE(exists(join(folder, "refused/d.cpp.error.md")));
   EXPECT_TRUE(exists(join(folder, "reply/b.txt")));
+  EXPECT_TRUE(exists(join(folder, "reply/g.cpp.tmp")));
   EXPECT_TRUE(exists(join(folder, "refused/e.cu")));
-  ASSERT_EQ(refused.size(), 2u);
-  EXPECT_TRUE(contains(refused[1], "this run's kernels are .cpp files")) << refused[1];
+  EXPECT_TRUE(exists(join(folder, "refused/f.CC")));
+  ASSERT_EQ(refused.size(), 3u);
+  EXPECT_TRUE(contains(refused[1], "this run's kernels are .cpp or .md files")) << refused[1];
   EXPECT_TRUE(contains(refused[0], "reply/d.cpp: ")) << refused[0];
   EXPECT_TRUE(contains(refused[0], "moved to")) << refused[0];
   Known mine = known(2, {}, 50);
