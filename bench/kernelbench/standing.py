@@ -24,7 +24,7 @@ from baselines import read
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ablation"))
 from ablation import call, share, ROOT  # noqa: E402
 from gains import geometric, micro, times  # noqa: E402
-from generations import LOWERED, best, labels, measured, rank, rows_of, runs  # noqa: E402
+from generations import CONFIRMED, LOWERED, best, labels, measured, rank, rows_of, runs  # noqa: E402
 
 # Of PyTorch at the task's precision, then with TF32, which the kernels do not have.
 BASELINES = {"eager": ("fp32", "eager"), "CUDA graph": ("fp32", "graph"), "torch.compile": ("fp32", "compile"),
@@ -48,6 +48,7 @@ class Task:
             self.seconds += shown["run_seconds"]
             self.exchanged |= exchanged(run)
             self.consider(shown)
+            self.consider_earlier(options, run, shown)
             for row in rows_of(run, shown):
                 if row["outcome"] == "correct" and row["over_start"] and not set(row["labels"]) & LOWERED:
                     most = self.by_generation.get(row["generation"], 0)
@@ -65,6 +66,14 @@ class Task:
         # What is confirmed before what is not: other arms may share what a confirmation has refused.
         if found and (not self.best or (not shown["confirmed"], rank(found)) < (not self.confirmed, rank(self.best))):
             self.best, self.confirmed = found, shown["confirmed"]
+
+    def consider_earlier(self, options, run, shown):
+        """Where nothing was faster since a run was confirmed, its confirmation still holds."""
+        before, found = f"{run}.{CONFIRMED}.jsonl", best(shown["candidates"])
+        if found and not shown["confirmed"] and os.path.exists(before):
+            out, _ = call(options, "show", before, "--json")
+            if json.loads(out)["best"]["id"] == found["id"]:
+                self.consider(json.loads(out))
 
     def add(self, each):
         if not each.get("evaluated"):
