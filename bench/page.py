@@ -246,21 +246,21 @@ def page():
         BEGIN + " -->", "",
         "## Kernels, on an NVIDIA H200", "",
         "![Shares of the limit that the machine sets: before and after](kernels.svg)", "",
-        "Confirmed in fresh processes, with all probes, in turn with the start; where there are two records, the second "
-        "began with the first one's winner, so that factors and the bounds of their intervals multiply, and the start's "
+        "Confirmed in fresh processes, with all probes, in turn with the start. Where there are two records, the second run "
+        "started from the first one's winner: ratios and interval bounds are multiplied, the start's "
         "time is computed. The limit is what that day's measured "
         "bandwidth and arithmetic rates allow for the definition's own bytes and operations. Bars of the chart are "
         "shares of it, of the kernels in the first table.", ""] + table(kernels) + [
         "", f"## KernelBench, {len(suite)} of {tasks - len(IDENTITIES)} tasks", "",
         "Fifteen tasks a level [drawn by a rule](kernelbench.md), without the identities 2/44 and 2/72, at strict fp32: those "
         "that are confirmed in fresh processes (where a faster kernel is not confirmed yet, the one before it; 1.00x: PyTorch's own "
-        "stays, since every kernel has a label that ranks lower). In 3/39 and 3/42, recurrent networks, eager PyTorch's time is the host's. "
-        "Over the start: in turn with the module itself (`-`: its start is in host form, timed from outside). Eager PyTorch "
-        "and torch.compile at fp32 were timed by themselves. All runs are in "
+        "stays, since every kernel has a label that ranks lower). In 3/39 and 3/42, recurrent networks, eager PyTorch is host-bound. "
+        "Over the start: timed in turn with the module itself (`-`: its start is in host form, timed from outside). Eager PyTorch "
+        "and torch.compile at fp32 were timed separately. All runs are in "
         f"[open.tar.xz]({os.path.relpath(SUITE, 'results')}).", ""] + suite_means(suite) + [""] + suite_table(suite) + [
         "", "### At TF32's tolerance", "",
-        f"{len(tf32)} of these tasks where both PyTorch and the kernels may round products to TF32's 10 bits, confirmed in the same "
-        f"way. {for_tf32} have kernels that were written for it; in the others the strict kernel stays, or PyTorch's own (1.00x). The "
+        f"{len(tf32)} of these tasks with PyTorch and the kernels both allowed to round factors to TF32's 10 bits, confirmed "
+        f"likewise. {for_tf32} have kernels that were written for it; in the others the strict kernel stays, or PyTorch's own (1.00x). The "
         "limit is that of fp16 products. [How they multiply, all tasks, and what to bear in mind](kernelbench.md#at-tf32s-tolerance); "
         f"all runs are in [tf32.tar.xz]({os.path.relpath(TF32, 'results')}).", ""] + suite_means(tf32) + [""] + suite_table(tf32) + [
         "", "What the labels mean: [Evaluation](../docs/evaluation.md). Each record can be shown and judged again: "

@@ -219,6 +219,10 @@ std::string human_us(double microseconds) {
   return scaled(microseconds, units, 3, 1000.0);
 }
 
+std::string how_many(std::int64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 std::string human_bytes(double bytes) {
   static const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
   return scaled(bytes, units, 5, 1000.0);

@@ -46,6 +46,8 @@ std::string fenced(std::string_view text, std::string_view language = "");
 
 // "1.23 ms", "45.6 us": microseconds in a readable unit.
 std::string human_us(double microseconds);
+// "1 kernel", "3 kernels".
+std::string how_many(std::int64_t count, std::string_view noun);
 // "1.50 GB": decimal units.
 std::string human_bytes(double bytes);
 std::string human_seconds(double seconds);

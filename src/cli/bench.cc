@@ -7,6 +7,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/display.h"
 #include "cli/side_by_side.h"
 #include "cli/tasks.h"
 #include "run/proposers.h"
@@ -215,14 +216,18 @@ bool work_here(const SuiteSettings& settings, const Options& options, bool quiet
       std::fflush(stdout);
     };
   }
-  if (options.has("--worker")) {  // for the job's log
-    hears.progress = [](const Progress& progress) {
-      if (progress.event != Event::kEvaluated) return;
+  const bool log = options.has("--worker");  // of a job
+  const bool replies = !quiet && settings.run.proposer == kExchangeName;
+  hears.progress = [log, replies](const Progress& progress) {
+    if (log && progress.event == Event::kEvaluated) {
       std::printf("%s%lld: %s\n", std::string(kCandidate).c_str(),
                   static_cast<long long>(progress.candidate), progress.outcome.c_str());
-      std::fflush(stdout);
-    };
-  }
+    } else if (replies &&
+               (progress.event == Event::kWaiting || progress.event == Event::kRefused)) {
+      std::printf("  %s\n", event_line(progress).c_str());
+    }
+    std::fflush(stdout);
+  };
   const WorkSummary summary = require(work_on(settings, read_work(options), hears));
   if (!quiet && summary.held > 0) {
     std::printf("other processes are working on %d of the tasks\n", summary.held);
@@ -286,8 +291,8 @@ int run_bench(const Options& options) {
   const bool json = options.flag("--json");
   const bool worker = options.has("--worker");
   if (!json && !worker) {
-    std::printf("%zu tasks under %zu arm%s in %s\n", settings.tasks.size(), settings.arms.size(),
-                settings.arms.size() == 1 ? "" : "s", settings.directory.c_str());
+    std::printf("%s under %s in %s\n", how_many(settings.tasks.size(), "task").c_str(),
+                how_many(settings.arms.size(), "arm").c_str(), settings.directory.c_str());
     std::fflush(stdout);
   }
   stop_on_signals();

@@ -19,15 +19,18 @@ constexpr OptionSpec kListOptions[] = {
 };
 
 void print_text(const std::string& directory, const RunView& view, const Story& story) {
-  std::printf("%-44s %s  %s, %4d evaluations", directory.c_str(), view.header.created.c_str(),
-              std::string(target_name(view.header.target)).c_str(), story.evaluated);
+  std::printf("%-44s %s  %s, %4d evaluation%s", directory.c_str(), view.header.created.c_str(),
+              std::string(target_name(view.header.target)).c_str(), story.evaluated,
+              story.evaluated == 1 ? " " : "s");
   if (story.best != nullptr) {
     std::printf(", %s %s", speedup_text(story.speedup).c_str(), human_us(story.final_us).c_str());
     if (story.fraction > 0) std::printf(", %s of ceiling", ceiling_share(story.fraction).c_str());
   }
   std::printf("%s\n", view.confirmation       ? ""
                       : run_holder(directory) ? "  (running)"
-                                              : "  (stopped; kernelpro resume continues it)");
+                      : !view.open_requests.empty()
+                          ? "  (waits for a reply: kernelpro show says where)"
+                          : "  (stopped; kernelpro resume continues it)");
 }
 
 void print_json(const std::string& directory, const RunView& view, const Story& story) {

@@ -162,8 +162,8 @@ int finish_run(const std::string& directory, const Result<RunResult>& result, bo
   if (const std::string load = load_text(story.load); !load.empty()) {
     std::printf("%s\n", load.c_str());
   }
-  std::printf("stopped after %d evaluation%s: %s\n", result->evaluations,
-              result->evaluations == 1 ? "" : "s", result->stopped_by.c_str());
+  std::printf("stopped after %s: %s\n", how_many(result->evaluations, "evaluation").c_str(),
+              result->stopped_by.c_str());
   if (view.header.target == TargetKind::kCuda) {
     const std::string use = gpu_use_text(result->gpu_use);
     if (!use.empty()) std::printf("GPU: %s\n", use.c_str());

@@ -380,6 +380,28 @@ TEST(Text, IsShort) {
   EXPECT_LT(lines(text).size(), 30u) << text;
 }
 
+TEST(Text, TimesOfTheFastestAreOnTheScaleOfTheirRatios) {
+  RunView view = a_run(3);
+  const Story story = tell(view);
+  const std::int64_t id = view.candidates[1].known.id;
+  const double ratio = story.speedup_of(id);
+  ASSERT_GT(ratio, 0);
+  const std::string text = render_text(view);
+  const std::string line = text.substr(text.find("  #" + std::to_string(id) + " "));
+  EXPECT_TRUE(contains(first_line(line), human_us(story.baseline_us / ratio))) << line;
+}
+
+TEST(Text, SaysWhereKernelsAreAwaited) {
+  RunView view = a_run(2);
+  EXPECT_FALSE(contains(render_text(view), "waiting for kernels"));
+  view.directory = "runs/a";
+  view.open_requests = {"runs/a/exchange/0001", "runs/a/exchange/0003"};
+  const std::string text = render_text(view);
+  EXPECT_TRUE(contains(text, "waiting for kernels: runs/a/exchange/0003 and 1 earlier request"))
+      << text;
+  EXPECT_TRUE(contains(text, "kernelpro measure runs/a")) << text;
+}
+
 TEST(Text, SaysWhyTheLatestCandidatesFailed) {
   RunView view = a_run(6);
   EXPECT_FALSE(contains(render_text(a_run(1)), "failed"));

@@ -24,6 +24,7 @@ std::string outcomes_line(const Story& story) {
 }
 
 constexpr std::size_t kFailuresShown = 3, kFailureShown = 240;  // characters of each
+constexpr std::size_t kWordsShown = 120;                        // characters, beside a time
 
 std::string pad(std::string text, std::size_t width) {
   if (text.size() < width) text.append(width - text.size(), ' ');
@@ -47,11 +48,15 @@ std::string leaders(const RunView& view, const Story& story) {
   std::string text;
   for (const StoredCandidate* candidate : correct) {
     const Known& known = candidate->known;
-    const double us = score_us(known.evaluation);
     const double speedup = story.speedup_of(known.id);
-    text += "  " + pad("#" + std::to_string(known.id), 6) + pad(human_us(us), 11) +
-            pad(speedup > 0 ? speedup_text(speedup) : "", 8) +
-            clip(printable(knobs_to_text(known.candidate.knobs)), 120) + "\n";
+    // Comparable with the start's, as the ratio is, not as it was on a busy machine.
+    const double us = speedup > 0 ? story.baseline_us / speedup : score_us(known.evaluation);
+    std::string line = "  " + pad("#" + std::to_string(known.id), 6) + pad(human_us(us), 11) +
+                       pad(speedup > 0 ? speedup_text(speedup) : "", 8);
+    const std::string knobs = knobs_to_text(known.candidate.knobs);
+    const std::string& words = knobs.empty() ? known.candidate.origin.idea : knobs;
+    line += clip(printable(words), kWordsShown);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text.empty() ? "" : "fastest:\n" + text;
 }
@@ -75,6 +80,15 @@ std::string failures(const RunView& view) {
   return text;
 }
 
+// Where writers' replies are awaited.
+std::string waiting(const RunView& view) {
+  if (view.open_requests.empty()) return "";
+  const std::size_t more = view.open_requests.size() - 1;
+  return "waiting for kernels: " + printable(view.open_requests.back()) +
+         (more > 0 ? " and " + how_many(more, "earlier request") : "") + "; `kernelpro measure " +
+         printable(view.directory) + "` takes what is in reply/\n";
+}
+
 }  // namespace
 
 std::string render_text(const RunView& view) {
@@ -83,7 +97,7 @@ std::string render_text(const RunView& view) {
                      std::string(target_name(view.header.target)) + ", " + view.header.created +
                      ")\n" + verdict(view, story) + "\n";
   if (!credit(story).empty()) text += credit(story) + "\n";
-  text += std::to_string(story.evaluated) + " evaluations in " + human_seconds(view.run_seconds);
+  text += how_many(story.evaluated, "evaluation") + " in " + human_seconds(view.run_seconds);
   if (story.evaluated > 0) text += " (" + outcomes_line(story) + ")";
   if (view.confirmation && !view.confirmation->stopped_by.empty()) {
     text += "; stopped: " + view.confirmation->stopped_by;
@@ -93,7 +107,7 @@ std::string render_text(const RunView& view) {
   if (!view.calls.empty()) text += calls_text(view.calls) + "\n";
   const std::vector<Replayed> again = replayed(view, story);
   if (!again.empty()) text += replayed_summary(again) + "\n" + replayed_text(again);
-  text += leaders(view, story) + failures(view);
+  text += leaders(view, story) + failures(view) + waiting(view);
   if (view.confirmation) text += held_out_text(view.confirmation->held_out);
   text += energy_lines(view);
   text += dead_end_lines(view);

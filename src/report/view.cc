@@ -7,12 +7,14 @@
 #include <iterator>
 #include <set>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "core/evaluation/label.h"
 #include "report/report.h"
 #include "run/planted.h"
 #include "run/proposers.h"
 #include "run/store/winner.h"
+#include "write/proposer.h"
 
 namespace kernelpro {
 
@@ -111,6 +113,7 @@ Result<RunView> load_run_view(const std::string& directory) {
   RunView view;
   view.directory = directory;
   KP_TRY(load_rest(*store, &view));
+  view.open_requests = open_requests(join(directory, "exchange"));
   KP_ASSIGN(view.candidates, store->candidates(false));
   make_comparable(view.header, &view.candidates);
   // Evidence is most of a store's text, so read it only for the candidates that show it.

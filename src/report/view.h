@@ -27,6 +27,7 @@ struct RunView {
   std::vector<ModelCall> calls;   // questions to models
   std::vector<SearchNode> nodes;  // of the rebuilt search; empty if its kind is unknown here
   double run_seconds = 0;
+  std::vector<std::string> open_requests;  // folders of the exchange that wait for a kernel
 };
 
 // Opens the store read-only; the run may be live.

@@ -24,10 +24,6 @@ std::string ratio(double value) { return value > 0 ? fixed("%.2fx", value) : "-"
 std::string percent(double share) { return fixed("%.0f %%", 100 * share); }
 std::string p_text(double p) { return p < 0.0001 ? "< 0.0001" : fixed("%.4f", p); }
 
-std::string plural(std::size_t count, const char* word) {
-  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
-}
-
 std::vector<int> levels_of(const SuiteSettings& settings) {
   std::set<int> levels;
   for (const SuiteTask& task : settings.tasks) levels.insert(task.level);
@@ -73,7 +69,7 @@ std::string measures_table(const SuiteSettings& settings, const std::vector<Task
     }
   }
   if (table.empty() && not_compared > 0) {
-    return plural(static_cast<std::size_t>(not_compared), "task") +
+    return how_many(not_compared, "task") +
            " finished with a correct kernel, and there is nothing to compare them with: with "
            "--baselines, PyTorch's own times are measured too.\n";
   }
@@ -81,7 +77,7 @@ std::string measures_table(const SuiteSettings& settings, const std::vector<Task
   std::string text = table.text();
   if (not_compared > 0) {
     text += "\nLeft out of rows whose yardstick has no time: " +
-            plural(static_cast<std::size_t>(not_compared), "correct result") + ".\n";
+            how_many(not_compared, "correct result") + ".\n";
   }
   return text;
 }
@@ -157,7 +153,7 @@ std::string held_out_note(const std::vector<TaskResult>& results) {
   const auto count = static_cast<std::size_t>(std::count_if(results.begin(), results.end(), fails));
   if (count == 0) return "";
   return "\nRight in the cases that the search knew, and wrong in others of the same task: " +
-         plural(count, "winner") + ". `kernelpro show RUN` shows how.\n";
+         how_many(count, "winner") + ". `kernelpro show RUN` shows how.\n";
 }
 
 std::string tasks_table(const std::vector<TaskResult>& results) {
@@ -225,9 +221,9 @@ std::string heading(const SuiteSettings& settings, const std::vector<TaskResult>
   const RunSettings& run = settings.run;
   std::string writer = run.proposer;
   if (!run.roles.coder.empty()) writer += " (" + run.roles.coder + ")";
-  return "# " + basename(settings.suite) + ": " + plural(settings.tasks.size(), "task") + ", " +
-         plural(settings.arms.size(), "arm") + "\n\n" + settings.rule + " Written by: " + writer +
-         ". Budget of a task: " + std::to_string(run.max_evaluations) + " evaluations, " +
+  return "# " + basename(settings.suite) + ": " + how_many(settings.tasks.size(), "task") + ", " +
+         how_many(settings.arms.size(), "arm") + "\n\n" + settings.rule + " Written by: " + writer +
+         ". Budget of a task: " + how_many(run.max_evaluations, "evaluation") + ", " +
          human_seconds(run.max_seconds) +
          " of run time. Policy: " + std::string(policy_name(run.policy)) + "." +
          (machines.empty() ? "" : " Measured on: " + joined(machines) + ".") +
@@ -265,7 +261,7 @@ std::string result_line(const TaskResult& r) {
                             : "nothing is correct, not even the start";
   }
   if (!r.held_out.empty()) text += ", in held-out cases " + held_out_cell(r);
-  return text + ", " + std::to_string(r.evaluations) + " evaluations, " + human_seconds(r.seconds);
+  return text + ", " + how_many(r.evaluations, "evaluation") + ", " + human_seconds(r.seconds);
 }
 
 Result<void> write_suite_report(const SuiteSettings& settings,

@@ -11,7 +11,6 @@
 #include "report/view.h"
 #include "run/store/winner.h"
 #include "write/calls.h"
-#include "write/proposer.h"
 
 namespace kernelpro {
 
@@ -97,7 +96,7 @@ void read_run(TaskResult* result) {
   }
   Ending ending;
   const bool closed = read_ending(result->directory, &ending);
-  result->waits_for_replies = !closed && has_open_request(join(result->directory, "exchange"));
+  result->waits_for_replies = !closed && !view->open_requests.empty();
   const bool ended = closed || (view->confirmation && !result->waits_for_replies);
   result->state = ended ? RunState::kFinished : RunState::kOpen;
   result->tried_nothing = ending.tried_nothing;

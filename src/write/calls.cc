@@ -18,10 +18,6 @@ std::string by_count(const std::map<std::string, int>& counts) {
   return text;
 }
 
-std::string plural(std::int64_t count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 std::string usage_to_json(const CallUsage& usage, ModelRole role) {
@@ -72,7 +68,7 @@ Spend spend_of(const std::vector<ModelCall>& calls) {
 }
 
 std::string spend_text(const Spend& spend) {
-  std::string text = plural(spend.calls, "request") + ", " + plural(spend.tokens, "token");
+  std::string text = how_many(spend.calls, "request") + ", " + how_many(spend.tokens, "token");
   if (spend.usd <= 0) return text;
   char money[48];
   std::snprintf(money, sizeof money, ", $%.4f", spend.usd);
@@ -99,9 +95,9 @@ std::string calls_text(const std::vector<ModelCall>& calls) {
   const Spend spend = spend_of(calls);
   char money[48];
   std::snprintf(money, sizeof money, "$%.4f", spend.usd);
-  std::string text = plural(static_cast<std::int64_t>(calls.size()), "question") + " to models (" +
-                     by_count(roles) + "): " + plural(spend.calls, "request") + ", " +
-                     plural(spend.tokens, "token") + (estimated ? " (partly estimated)" : "") +
+  std::string text = how_many(calls.size(), "question") + " to models (" + by_count(roles) +
+                     "): " + how_many(spend.calls, "request") + ", " +
+                     how_many(spend.tokens, "token") + (estimated ? " (partly estimated)" : "") +
                      ", ";
   if (known) {
     text += money;

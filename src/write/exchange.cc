@@ -199,7 +199,7 @@ Result<void> Exchange::propose(const ProposalRequest& request, const WriterSink&
     if (waiting.empty()) {
       KP_ASSIGN(waiting, open_request(request, give));
       if (waiting.empty()) return {};
-      give(WriterNote{Event::kWaiting, "waiting for a kernel: read " + join(waiting, kPrompt) +
+      give(WriterNote{Event::kWaiting, "read " + join(waiting, kPrompt) +
                                            " and put a complete file into " +
                                            join(waiting, "reply")});
     }
@@ -216,12 +216,6 @@ Result<void> Exchange::propose(const ProposalRequest& request, const WriterSink&
 
 }  // namespace
 
-bool has_open_request(const std::string& folder) {
-  const std::vector<std::string> all = list_dir(folder);
-  return std::ranges::any_of(
-      all, [&](const std::string& request) { return is_open(join(folder, request)); });
-}
-
 namespace {
 
 // 0: not a request's folder. Others may lie beside them.
@@ -232,6 +226,17 @@ int request_number(const std::string& name) {
 }
 
 }  // namespace
+
+std::vector<std::string> open_requests(const std::string& folder) {
+  std::vector<std::string> open;
+  for (const std::string& name : list_dir(folder)) {
+    const std::string request = join(folder, name);
+    if (request_number(name) > 0 && exists(join(request, kPrompt)) && is_open(request)) {
+      open.push_back(request);
+    }
+  }
+  return open;
+}
 
 ExchangeRequest next_request(const std::string& folder, const std::vector<ExchangeRequest>& past,
                              const ProposalRequest& request, const Prompts& prompts) {

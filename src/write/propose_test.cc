@@ -262,6 +262,9 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   EXPECT_TRUE(exists(join(folder, "taken/a.cpp")));
   EXPECT_TRUE(contains(*read_file(join(folder, "taken/a.cpp.result.md")), "2x the start"));
   EXPECT_TRUE(exists(join(settings.folder, "0002/prompt.md"))) << "an answered request is over";
+  ASSERT_TRUE(make_dirs(join(settings.folder, "notes")));
+  EXPECT_EQ(open_requests(settings.folder),
+            std::vector<std::string>{join(settings.folder, "0002")});
 }
 
 TEST(Exchange, PickingUpWritesNoRequests) {

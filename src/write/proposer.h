@@ -36,8 +36,8 @@ struct ExchangeSettings {
 // Writes request folders and picks up replies; any writer that reads and writes files can serve it.
 // Notes: "waiting", how to reply, once per request; "refused", each unusable reply and the reason.
 std::unique_ptr<Proposer> make_exchange(ExchangeSettings settings);
-// Whether a request in this exchange folder has no answer that was measured.
-bool has_open_request(const std::string& folder);
+// The folders of the requests in this exchange folder of which no answer was measured, in order.
+std::vector<std::string> open_requests(const std::string& folder);
 // The next request in `folder` (run/exchange), for request.parent and request.focus. Writes
 // nothing: it is recorded first, since it may be answered once its folder is there.
 ExchangeRequest next_request(const std::string& folder, const std::vector<ExchangeRequest>& past,

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/json.h"
+#include "base/text.h"
 
 namespace kernelpro {
 
@@ -33,8 +34,7 @@ bool better_than(const Ceilings& now, const Ceilings& then) {
 
 std::string ceilings_basis(const Ceilings& c) {
   if (c.rounds == 0) return "";
-  std::string text =
-      "best of " + std::to_string(c.rounds) + (c.rounds == 1 ? " measurement" : " measurements");
+  std::string text = "best of " + how_many(c.rounds, "measurement");
   if (c.quiet) return text;
   char busy[96];
   std::snprintf(busy, sizeof busy, " while other processes used %.0f %% of this machine",

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/process/subprocess.h"
 #include "base/process/worker_path.h"
+#include "base/text.h"
 #include "core/plan/cpu_protocol.h"
 #include "core/plan/worker_role.h"
 #include "core/task/task.h"
@@ -60,8 +61,7 @@ class CeilingsProcess {
 Machine named(const CpuInfo& cpu) {
   Machine machine;
   machine.target = target_name(TargetKind::kCpu);
-  machine.name =
-      cpu.name + ", " + std::to_string(cpu.threads) + (cpu.threads == 1 ? " thread" : " threads");
+  machine.name = cpu.name + ", " + how_many(cpu.threads, "thread");
   machine.parallel_units = cpu.threads;
   machine.arch = cpu.arch;
   machine.l2_bytes = static_cast<double>(cpu.cache_bytes);

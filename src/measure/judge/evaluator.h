@@ -93,7 +93,7 @@ class Evaluator {
                                                        const Subject* /*incumbent*/,
                                                        const EnergyPlan& /*plan*/) {
     return fail(ErrorKind::kBadInput, "energy is measured on the cuda target alone",
-                "leave out --objective, or choose --target cuda");
+                "leave out --objective or --energy, or choose --target cuda");
   }
   // As evaluate, in fresh processes, with more samples, for the final winner.
   virtual Result<Evaluation> confirm(const Subject& subject, const Subject& incumbent) = 0;

@@ -275,8 +275,7 @@ void add_counters_of_program(const std::vector<std::string>& argv, const Trace& 
     return;
   }
   const int count = add_ncu_counters(*import, &gathered->evidence);
-  gathered->basis += ", and Nsight Compute's counters for " + std::to_string(count) +
-                     (count == 1 ? " kernel" : " kernels");
+  gathered->basis += ", and Nsight Compute's counters for " + how_many(count, "kernel");
   gathered->notes.insert(gathered->notes.end(), import->notes.begin(), import->notes.end());
 }
 

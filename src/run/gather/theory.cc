@@ -247,8 +247,7 @@ void place_kernels(const std::map<std::string, SassFunction>& functions,
     if (places && places->basis == Places::Basis::kSampled) ++sampled;
   }
   if (sampled == 0) return;
-  gathered->basis +=
-      ", and samples of " + std::to_string(sampled) + (sampled == 1 ? " kernel" : " kernels");
+  gathered->basis += ", and samples of " + how_many(sampled, "kernel");
 }
 
 }  // namespace
@@ -304,8 +303,7 @@ Result<void> add_code(const Theory& theory, const std::vector<std::string>& foun
                     "name the file that has it: --code FILE"});
   }
   if (count == 0) return {};
-  gathered->basis +=
-      ", and the machine code of " + std::to_string(count) + (count == 1 ? " kernel" : " kernels");
+  gathered->basis += ", and the machine code of " + how_many(count, "kernel");
   return {};
 }
 
@@ -328,8 +326,7 @@ void add_instructions(const std::string& sass, Gathered* gathered) {
   }
   place_kernels(functions, {}, gathered);
   if (!used.empty()) {
-    gathered->basis += ", and the instructions of " + std::to_string(used.size()) +
-                       (used.size() == 1 ? " kernel" : " kernels");
+    gathered->basis += ", and the instructions of " + how_many(used.size(), "kernel");
   }
 }
 

@@ -123,7 +123,7 @@ Result<void> StoreFile::open(StoreMode mode) {
   if (!exists(path)) {
     return fail(ErrorKind::kStore, "there is no run in " + directory + " (no store.db)",
                 "`kernelpro list " + directory +
-                    "` shows what is there; `kernelpro optimize` starts a run");
+                    "` shows what is there, also in a suite; `kernelpro optimize` starts a run");
   }
   if (mode == StoreMode::kRead) {
     KP_TRY(open_for_reading());

@@ -215,7 +215,7 @@ Result<ToolAnswer> finish_tool(Desk& desk, const Json& arguments, Ticket& ticket
                 : speedup_text(result.speedup) + " (" + speedup_text(result.speedup_low) + " to " +
                       speedup_text(result.speedup_high) + ") the start.\n";
   text += result.held_out;
-  text += std::to_string(result.evaluations) + " evaluations. Files:\n";
+  text += how_many(result.evaluations, "evaluation") + ". Files:\n";
   for (const std::string& path : paths) text += "- " + path + "\n";
   const FoundRun run{run_address(sitting.directory()), "", sitting.directory()};
   text += "The same for clients elsewhere: " + run_resource(run, "report.html") + ", " +

@@ -32,8 +32,7 @@ Result<void> refuse_unfilled(std::string_view text, const std::string& path) {
   if (count == 0) return {};
   if (count > kShown) found += "\n    and " + std::to_string(count - kShown) + " more";
   return fail(ErrorKind::kBadInput,
-              path + " has " + std::to_string(count) + (count == 1 ? " place" : " places") +
-                  " to be filled in:" + found,
+              path + " has " + how_many(count, "place") + " to be filled in:" + found,
               "decide each, then remove the words " + std::string(kUnfilled) + " from its line");
 }
 

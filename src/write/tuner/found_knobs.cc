@@ -335,8 +335,7 @@ class Finder {
     }
     prologue_ += "constexpr int " + constant + " = " + knob + ";\n";
     const std::string values = given != 0 ? listed(around(given, 1, 64)) : " 0 2 4 8 16";
-    declare(knob, values, "unroll", std::to_string(given),
-            std::to_string(loops.size()) + (loops.size() == 1 ? " inner loop" : " inner loops"));
+    declare(knob, values, "unroll", std::to_string(given), how_many(loops.size(), "inner loop"));
   }
 
   // Whether the body of the `for` at token `i` has a loop.
@@ -374,8 +373,7 @@ class Finder {
       loops.push_back(&token);
     }
     if (loops.empty()) return;
-    const std::string what =
-        std::to_string(loops.size()) + " parallel loop" + (loops.size() == 1 ? "" : "s");
+    const std::string what = how_many(loops.size(), "parallel loop");
     const std::string schedule = free_name("SCHEDULE");
     std::string clauses = " schedule(" + schedule + ")";
     declare(schedule, " static dynamic guided", "work-distribution", "static", what);
