@@ -59,7 +59,7 @@ class Anthropic(Api):
 
     def stop(self, why):
         names = {"end": "end_turn", "tools": "tool_use", "length": "max_tokens",
-                 "refusal": "refusal", "word": "stop_sequence"}
+                 "refusal": "refusal"}
         return self.event("message_delta", delta={"stop_reason": names[why]},
                           usage={"output_tokens": self.output})
 
@@ -113,7 +113,7 @@ class OpenAi(Api):
 
     def stop(self, why):
         names = {"end": "stop", "tools": "tool_calls", "length": "length",
-                 "refusal": "content_filter", "word": "stop"}
+                 "refusal": "content_filter"}
         return self.chunk({}, names[why])
 
     def done(self):

@@ -250,9 +250,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def act_refusal(self, api, _):
         self.stream(api, self.words(api, ["No."], "refusal"))
 
-    def act_word(self, api, _):
-        self.stream(api, self.words(api, why="word"))
-
     def act_empty(self, api, _):
         self.stream(api, self.words(api, []))
 
@@ -277,10 +274,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.stream(api, self.words(api, ["the key is ", key]))
 
     def act_slow(self, api, _):
+        """Takes seconds; /last/ID has `began` once a word was sent."""
         self.start_stream()
         self.chunk(api.begin())
         for word in api.text(["word "] * 200):
             self.chunk(word)
+            with STATS.lock:
+                STATS.last[self.name]["began"] = True
             time.sleep(0.02)
         self.served(api, True)
         self.chunk(api.stop("end") + api.done())

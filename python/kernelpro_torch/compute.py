@@ -73,7 +73,6 @@ def compute(loaded, attached, numerics, twice):
 def _said(numerics, precision):
     return {"float64": "float64", "rounded": "float64", "tight": "float64",
             "strict": "its declared types (strict)",
-            "declared": "its declared types",
             "kernelbench": f"{precision} as KernelBench does"}[numerics]
 
 
@@ -112,16 +111,16 @@ def _bind(loaded, attached, dtype_of):
         state.tensor.data = value.to(device=attached.device, dtype=kind, copy=True)
 
 
-def _set_flags(loaded, numerics, precision):
+def _set_flags(loaded, numerics):
     if numerics == "kernelbench":
         set_arithmetic_flags(loaded.flags)
     else:
-        set_arithmetic_flags(strict=True, tf32=numerics == "declared" and precision == "tf32")
+        set_arithmetic_flags(strict=True)
 
 
 def _call(loaded, model, arguments, numerics, attached, seed):
     """The output tensors. Tensors created without a dtype get the run's."""
-    _set_flags(loaded, numerics, attached.precision)
+    _set_flags(loaded, numerics)
     before = torch.get_default_dtype()
     torch.set_default_dtype(_default_dtype(loaded, numerics, attached))
     try:

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: waiting for conditions, and a timer that other processes do not affect.
+// For tests: waiting for conditions.
 #pragma once
 
 #include <unistd.h>
-
-#include <ctime>
 
 #include "base/clock.h"
 
@@ -19,13 +17,6 @@ bool eventually(Condition holds, double limit_s = 120) {
     ::usleep(1000);
   }
   return true;
-}
-
-// CPU time of the calling thread.
-inline double thread_seconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace kernelpro

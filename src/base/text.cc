@@ -214,6 +214,14 @@ std::string scaled(double value, const char* const* units, int count, double ste
 }
 }  // namespace
 
+std::string small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return small;
+}
+
 std::string human_us(double microseconds) {
   static const char* const units[] = {"us", "ms", "s"};
   return scaled(microseconds, units, 3, 1000.0);

@@ -44,6 +44,9 @@ std::string one_line(std::string_view text);
 // text cannot end it. `language`: "cpp", "" ... The text itself is unchanged: a source stays whole.
 std::string fenced(std::string_view text, std::string_view language = "");
 
+// A to Z as a to z, whatever the locale; other bytes as they are.
+std::string small_letters(std::string_view text);
+
 // "1.23 ms", "45.6 us": microseconds in a readable unit.
 std::string human_us(double microseconds);
 // "1 kernel", "3 kernels".

@@ -110,7 +110,9 @@ void read_budgets(const Options& options, RunSettings* settings) {
 }
 
 std::string default_output(const std::string& run, const std::string& name) {
-  return is_dir(run) ? join(run, name) : name;
+  if (is_dir(run)) return join(run, name);
+  constexpr std::string_view kText = ".jsonl";
+  return (run.ends_with(kText) ? run.substr(0, run.size() - kText.size()) : run) + "." + name;
 }
 
 void stop_on_signals() {

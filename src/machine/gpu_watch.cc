@@ -260,8 +260,6 @@ Result<GpuState> gpu_state(const std::string& gpu) {
   (void)ml.DeviceGetClockInfo(device, kNvmlMemoryClock, &state.memory_mhz);
   (void)ml.DeviceGetMaxClockInfo(device, kNvmlSmClock, &state.max_sm_mhz);
   (void)ml.DeviceGetTemperature(device, 0, &state.temperature_c);
-  unsigned milliwatts = 0;
-  if (ml.DeviceGetPowerUsage(device, &milliwatts) == 0) state.power_w = milliwatts * 1e-3;
   const auto reasons = ml.DeviceGetCurrentClocksEventReasons != nullptr
                            ? ml.DeviceGetCurrentClocksEventReasons
                            : ml.DeviceGetCurrentClocksThrottleReasons;

@@ -16,7 +16,6 @@ struct GpuState {
   unsigned memory_mhz = 0;
   unsigned max_sm_mhz = 0;
   unsigned temperature_c = 0;
-  double power_w = 0;
   std::uint64_t throttle_reasons = 0;  // NVML's bits (nvmlClocksEventReasons)
   std::vector<int> foreign_pids;       // compute processes that are not in our process tree
   std::uint64_t used_bytes = 0;        // memory in use on the GPU

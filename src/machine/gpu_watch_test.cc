@@ -89,7 +89,6 @@ TEST(GpuWatch, ReadsTheFirstGpu) {
   const auto state = gpu_state(first.uuid);
   ASSERT_TRUE(state) << state.error().text();
   EXPECT_GT(state->max_sm_mhz, 100u);
-  EXPECT_GT(state->power_w, 1);
   const auto settings = gpu_settings("");
   ASSERT_TRUE(settings) << settings.error().text();
   EXPECT_GT(settings->total_bytes, 1u << 30);

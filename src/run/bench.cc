@@ -55,15 +55,6 @@ Bench::Bench(BenchParts parts)
       frame_(*parts_.task, parts_.settings->target, *parts_.machine),
       fact_file_(parts_.settings->facts) {}
 
-// Runs `work` and counts its time as spent outside (outside_s).
-template <class Work>
-auto Bench::outside(Work work) {
-  const double from = real_clock().now_s();
-  auto value = work();
-  outside_s_ += real_clock().now_s() - from;
-  return value;
-}
-
 Result<std::vector<StoredCandidate>> Bench::restore() {
   KP_ASSIGN(auto steps, parts_.store->tool_steps());
   for (const ToolStep& step : steps) record_.add(step.tool, step.likely, step.measured);

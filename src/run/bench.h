@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "diagnose/record.h"
 #include "measure/station/station.h"
 #include "run/ceiling_watch.h"
@@ -108,7 +109,17 @@ class Bench {
   // What this run learned, in the order of evaluation. The first call reads every candidate of
   // earlier sittings to derive theirs.
   Result<std::vector<Fact>> facts();
-  // Seconds spent in compilers, workers and disassemblers so far.
+
+  // Runs `work` and counts its time as spent outside: in compilers, workers and disassemblers, or
+  // in waiting for a writer.
+  template <class Work>
+  auto outside(Work work) {
+    const double from = real_clock().now_s();
+    auto value = work();
+    outside_s_ += real_clock().now_s() - from;
+    return value;
+  }
+  // Seconds spent outside so far.
   double outside_s() const { return outside_s_; }
 
  private:
@@ -132,8 +143,6 @@ class Bench {
   void phase(const char* name) const {
     if (parts_.phase) parts_.phase(name);
   }
-  template <class Work>
-  auto outside(Work work);
 
   BenchParts parts_;
   Machine machine_;

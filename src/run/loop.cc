@@ -104,15 +104,6 @@ class Loop {
   double elapsed_s() const { return before_s_ + real_clock().now_s() - started_; }
   double own_s() const;
 
-  // Runs `work` without counting its time as the loop's own.
-  template <class Work>
-  auto outside(Work work) {
-    const double from = real_clock().now_s();
-    auto value = work();
-    outside_s_ += real_clock().now_s() - from;
-    return value;
-  }
-
   const LoopParts& parts_;
   const Task& task_;
   const RunSettings& settings_;
@@ -125,7 +116,7 @@ class Loop {
   std::vector<StoredCandidate> waiting_;  // stored by an earlier sitting, not yet evaluated
   double started_ = 0;                    // of this sitting
   double before_s_ = 0;                   // run time of earlier sittings
-  double outside_s_ = 0;                  // building ahead; startup
+  double startup_s_ = 0;                  // of our own time, before the search
   double own_marked_ = 0;
   int evaluated_now_ = 0;
   bool told_load_ = false;
@@ -138,7 +129,7 @@ class Loop {
 };
 
 double Loop::own_s() const {
-  return real_clock().now_s() - started_ - outside_s_ - bench_.outside_s();
+  return real_clock().now_s() - started_ - startup_s_ - bench_.outside_s();
 }
 
 std::optional<std::string> Loop::stop_reason(int under_way) const {
@@ -352,7 +343,7 @@ void Loop::end_with(Result<void> ended) {
 void Loop::dismiss_writer() {
   if (!writer_.joinable()) return;
   *parts_.over = true;
-  outside([&] {
+  bench_.outside([&] {
     while (!rounds_.empty() && !rounds_.back().written) parts_.mailbox->run_next();
     writer_.join();
     return true;
@@ -407,7 +398,7 @@ Result<std::string> Loop::search_until_stopped() {
   for (;;) {
     if (rounds_.empty() || rounds_.front().parent != 0) KP_TRY(open_rounds());
     std::optional<Pipeline::Done> done;
-    KP_ASSIGN(auto state, outside([&] { return pipeline_->next(&done); }));
+    KP_ASSIGN(auto state, bench_.outside([&] { return pipeline_->next(&done); }));
     if (state == Pipeline::State::kDone) {
       KP_ASSIGN(auto counted, commit(std::move(*done)));
       if (!counted && !stop_requested()) return std::string(kStoppedByRequest);
@@ -420,7 +411,7 @@ Result<std::string> Loop::search_until_stopped() {
       if (auto reason = stop_reason()) return *reason;
     }
     if (state == Pipeline::State::kWaiting || writing) {
-      outside([&] { return parts_.mailbox->run_next(), true; });
+      bench_.outside([&] { return parts_.mailbox->run_next(), true; });
       if (error_) return tl::unexpected<Error>(std::move(*error_));
       continue;
     }
@@ -456,7 +447,7 @@ Result<RunResult> Loop::run() {
   tell(Event::kPrepared, nullptr,
        parts_.station->machine().name + "; " + parts_.station->compiler());
   // Time spent so far is startup cost, not part of an evaluation.
-  outside_s_ += own_s();
+  startup_s_ += own_s();
   own_marked_ = own_s();
   auto stopped_by = search_until_stopped();
   dismiss_writer();

@@ -171,8 +171,6 @@ const ProposerRow kUnknown{.name = "",
 
 }  // namespace
 
-std::span<const ProposerRow> proposers() { return kRows; }
-
 std::string proposer_names() {
   std::vector<ProposerRow> selectable;
   std::copy_if(std::begin(kRows), std::end(kRows), std::back_inserter(selectable),

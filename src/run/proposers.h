@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,7 +51,6 @@ struct ProposerRow {
   Result<std::unique_ptr<Proposer>> (*make)(const RunSettings& settings, const WriterStart& start);
 };
 
-std::span<const ProposerRow> proposers();
 std::string proposer_names();  // that may be selected: "tuner|sweep|..."
 // Fails with kBadInput and lists the known names.
 Result<const ProposerRow*> find_proposer(std::string_view name);

@@ -251,10 +251,9 @@ void Mcts::add_root(std::int64_t id, const NodeResult& result) {
 
 // REQUIRES: there is a correct node.
 void Mcts::rescale() {
-  const Node& fastest = nodes_[fastest_];
-  const double top = fastest.log_time + p_.light_share * fastest.log_light;
-  const double least = fastest.log_time + std::log(p_.least_scale);
-  bottom_ = std::clamp(slowest_, least, std::max(least, fastest.log_time + log_prune_));
+  const double top = nodes_[fastest_].log_time;
+  const double least = top + std::log(p_.least_scale);
+  bottom_ = std::clamp(slowest_, least, std::max(least, top + log_prune_));
   per_log_ = 1 / (bottom_ - top);
 }
 
@@ -280,8 +279,7 @@ double Mcts::promise(const Node& node) const {
 
 double Mcts::value(const Node& node) const {
   const double best = node.correct_visits == 0 ? 0 : reward(node.best_log_time);
-  return p_.best_share * best + (1 - p_.best_share) * mean(node) +
-         promise(node) / (1 + node.children + node.own_in_flight);
+  return best + promise(node) / (1 + node.children + node.own_in_flight);
 }
 
 bool Mcts::may_widen(const Node& node) const {

@@ -33,8 +33,6 @@ struct SearchParameters {
   // UCT: weight of sqrt(log(parent's visits) / visits) against a value in [0,1]. Below sqrt(2)
   // because budgets are tens of evaluations, not millions. Own.
   double exploration = 0.1;
-  // Weight of the best descendant in a node's value; the rest is the mean. Own.
-  double best_share = 1;
   // A node with v visits and own reward r may have widening * (1 + quality * r) * v^exponent
   // children before the search goes deeper (progressive widening: Coulom 2007; Chaslot et al.
   // 2008). Own.
@@ -50,9 +48,6 @@ struct SearchParameters {
   // The scale of rewards spans at least this factor, so that noise does not look like a difference.
   // Own.
   double least_scale = 1.1;
-  // Share of the way from the fastest to the speed of light (if known) that lies above the fastest
-  // on the reward scale: far from light, differences weigh less against exploration. Own.
-  double light_share = 0.0;
   // Weight of the gain that a node's diagnosis promises, as a share of the reward scale: a prior
   // divided by the tries made. 0: diagnoses are ignored. Own.
   double diagnosis = 0.3;

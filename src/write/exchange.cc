@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -39,8 +38,7 @@ constexpr const char* kPrompt = "prompt.md";
 // Meant as a kernel by its name, for any target; other files may be incomplete.
 bool is_source(const std::string& file) {
   constexpr std::string_view kMeant[] = {"c", "c++", "cc", "cpp", "cu", "cxx", "hip", "py"};
-  std::string end = file.substr(file.rfind('.') + 1);
-  for (char& letter : end) letter = static_cast<char>(std::tolower(letter));
+  const std::string end = small_letters(file.substr(file.rfind('.') + 1));
   return std::ranges::find(kMeant, end) != std::end(kMeant);
 }
 

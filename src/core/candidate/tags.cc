@@ -38,8 +38,6 @@ constexpr Tag kTags[] = {
 };
 }  // namespace
 
-std::span<const Tag> tags() { return kTags; }
-
 const Tag* find_tag(std::string_view name) {
   for (const Tag& tag : kTags) {
     if (tag.name == name) return &tag;

@@ -3,7 +3,6 @@
 // explored, not prescribed); tools may prescribe only listed ones.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 namespace kernelpro {
@@ -13,7 +12,6 @@ struct Tag {
   std::string_view meaning;
 };
 
-std::span<const Tag> tags();
 const Tag* find_tag(std::string_view name);
 
 }  // namespace kernelpro

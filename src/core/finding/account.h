@@ -144,9 +144,6 @@ struct Account {
   Level level() const;
 };
 
-std::string account_to_json(const Account& account);
-std::optional<Account> account_from_json(const std::string& json);
-
 // "kernel.cu:44-52 `const float q = fmaf(e, e + 2, 2);`"
 std::string region_words(const IssueRegion& region);
 

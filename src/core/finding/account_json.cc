@@ -220,12 +220,4 @@ Account read_account(const Json& json) {
   return account;
 }
 
-std::string account_to_json(const Account& account) { return dump_json(account_json(account)); }
-
-std::optional<Account> account_from_json(const std::string& json) {
-  const std::optional<Json> root = parse_json(json);
-  if (!root || !root->is_object()) return std::nullopt;
-  return read_account(*root);
-}
-
 }  // namespace kernelpro

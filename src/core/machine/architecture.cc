@@ -17,10 +17,8 @@ struct Row {
 };
 
 constexpr unsigned of(GpuFeature feature) { return static_cast<unsigned>(feature); }
-constexpr unsigned kAmpere = of(GpuFeature::kAsyncCopy);
-constexpr unsigned kBulk = kAmpere | of(GpuFeature::kTma) | of(GpuFeature::kClusters);
+constexpr unsigned kBulk = of(GpuFeature::kTma);
 constexpr unsigned kHopper = kBulk | of(GpuFeature::kWgmma);
-constexpr unsigned kBlackwell = kBulk | of(GpuFeature::kTcgen05);
 
 // warps, blocks, registers, shared memory (all, a block, reserved, granularity, least), barriers,
 // fp32 lanes
@@ -28,15 +26,15 @@ constexpr Row kRows[] = {
     {7, 0, 0, {64, 32, 65536, 96 * kKiB, 96 * kKiB, 0, 256, 0, 0, 64}},
     {7, 2, 0, {64, 32, 65536, 96 * kKiB, 96 * kKiB, 0, 256, 0, 0, 64}},
     {7, 5, 0, {32, 16, 65536, 64 * kKiB, 64 * kKiB, 0, 256, 32 * kKiB, 0, 64}},
-    {8, 0, kAmpere, {64, 32, 65536, 164 * kKiB, 163 * kKiB, kKiB, 128, 0, 0, 64}},
-    {8, 6, kAmpere, {48, 16, 65536, 100 * kKiB, 99 * kKiB, kKiB, 128, 0, 0, 128}},
-    {8, 7, kAmpere, {48, 16, 65536, 164 * kKiB, 163 * kKiB, kKiB, 128, 0, 0, 128}},
-    {8, 9, kAmpere, {48, 24, 65536, 100 * kKiB, 99 * kKiB, kKiB, 128, 0, 0, 128}},
+    {8, 0, 0, {64, 32, 65536, 164 * kKiB, 163 * kKiB, kKiB, 128, 0, 0, 64}},
+    {8, 6, 0, {48, 16, 65536, 100 * kKiB, 99 * kKiB, kKiB, 128, 0, 0, 128}},
+    {8, 7, 0, {48, 16, 65536, 164 * kKiB, 163 * kKiB, kKiB, 128, 0, 0, 128}},
+    {8, 9, 0, {48, 24, 65536, 100 * kKiB, 99 * kKiB, kKiB, 128, 0, 0, 128}},
     {9, 0, kHopper, {64, 32, 65536, 228 * kKiB, 227 * kKiB, kKiB, 128, 0, 64, 128}},
-    {10, 0, kBlackwell, {64, 32, 65536, 228 * kKiB, 227 * kKiB, kKiB, 128, 0, 64, 128}},
-    {10, 1, kBlackwell, {48, 24, 65536, 228 * kKiB, 227 * kKiB, kKiB, 128, 0, 24, 128}},
-    {10, 3, kBlackwell, {64, 32, 65536, 228 * kKiB, 227 * kKiB, kKiB, 128, 0, 64, 128}},
-    {11, 0, kBlackwell, {48, 24, 65536, 228 * kKiB, 227 * kKiB, kKiB, 128, 0, 24, 128}},
+    {10, 0, kBulk, {64, 32, 65536, 228 * kKiB, 227 * kKiB, kKiB, 128, 0, 64, 128}},
+    {10, 1, kBulk, {48, 24, 65536, 228 * kKiB, 227 * kKiB, kKiB, 128, 0, 24, 128}},
+    {10, 3, kBulk, {64, 32, 65536, 228 * kKiB, 227 * kKiB, kKiB, 128, 0, 64, 128}},
+    {11, 0, kBulk, {48, 24, 65536, 228 * kKiB, 227 * kKiB, kKiB, 128, 0, 24, 128}},
     {12, 0, kBulk, {48, 24, 65536, 100 * kKiB, 99 * kKiB, kKiB, 128, 0, 24, 128}},
     {12, 1, kBulk, {48, 24, 65536, 100 * kKiB, 99 * kKiB, kKiB, 128, 0, 24, 128}},
 };

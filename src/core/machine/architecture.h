@@ -16,11 +16,8 @@ inline constexpr double kKeptInL2 = 24e6;
 inline constexpr double kL2Speed = 2.5;  // ... at so many times the bandwidth of device memory
 
 enum class GpuFeature : unsigned {
-  kAsyncCopy = 1,  // cp.async from global to shared memory
-  kTma = 2,        // the bulk tensor copy engine (cp.async.bulk)
-  kClusters = 4,   // thread block clusters with distributed shared memory
-  kWgmma = 8,      // warpgroup matrix products
-  kTcgen05 = 16,   // fifth-generation tensor cores with tensor memory
+  kTma = 1,    // the bulk tensor copy engine (cp.async.bulk)
+  kWgmma = 2,  // warpgroup matrix products
 };
 
 // Per multiprocessor; in bytes unless noted.

@@ -42,15 +42,10 @@ TEST(Architecture, KnowsFeatures) {
   for (const char* name :
        {"sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121"}) {
     EXPECT_TRUE(has(name, GpuFeature::kTma)) << name;
-    EXPECT_TRUE(has(name, GpuFeature::kAsyncCopy)) << name;
   }
   EXPECT_FALSE(has("sm_89", GpuFeature::kTma));
-  EXPECT_TRUE(has("sm_80", GpuFeature::kAsyncCopy));
-  EXPECT_FALSE(has("sm_75", GpuFeature::kAsyncCopy));
   EXPECT_TRUE(has("sm_90a", GpuFeature::kWgmma));
   EXPECT_FALSE(has("sm_100a", GpuFeature::kWgmma));
-  EXPECT_TRUE(has("sm_100a", GpuFeature::kTcgen05));
-  EXPECT_FALSE(has("sm_120a", GpuFeature::kTcgen05));
   EXPECT_FALSE(has("sm_999", GpuFeature::kTma));  // without a row, no features
 }
 

@@ -85,6 +85,13 @@ bool Facts::has(GpuFeature feature) const {
   return arch && arch->has(feature);
 }
 
+const SmLimits& Facts::limits() const {
+  static const SmLimits kUsual = *Architecture{9, 0}.limits();
+  const auto arch = Architecture::parse(text("arch"));
+  const SmLimits* own = arch ? arch->limits() : nullptr;
+  return own != nullptr ? *own : kUsual;
+}
+
 std::string percent(double fraction) {
   const double value = fraction * 100;
   return (value < 100 ? number(value, value < 9.95 ? 2 : 3) : std::to_string(std::lround(value))) +

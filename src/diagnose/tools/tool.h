@@ -49,6 +49,8 @@ class Facts {
   const Places* places() const;
   // Whether the evidence's GPU has the feature; false if unknown.
   bool has(GpuFeature feature) const;
+  // Of its multiprocessors; those of sm_90 if unknown.
+  const SmLimits& limits() const;
   const Roofline& roofline() const { return roofline_; }
   // The roofline's fraction or, with neither a task nor counters, that of the bandwidth alone:
   // moving once all that the program has allocated. It says nothing of arithmetic. 1: unknown.

@@ -12,9 +12,8 @@ constexpr double kLoadedLatency = 700e-9;
 // A kernel with this share of the call's time is assumed to do all of its work.
 constexpr double kWholeCall = 0.8;
 constexpr double kInPlace = 0.9;
-constexpr double kSlack = 1.2;     // on upper gains: resource limits are only the best seen so far
-constexpr double kChained = 0.8;   // of an iteration's cycles in one chain
-constexpr double kMostWarps = 64;  // per multiprocessor, compute capability 8.0, 9.0 and 10.0
+constexpr double kSlack = 1.2;    // on upper gains: resource limits are only the best seen so far
+constexpr double kChained = 0.8;  // of an iteration's cycles in one chain
 
 // Sectors per full-warp access, from the hot loops' widths; nullopt: no such access.
 std::optional<double> ideal_sectors(const Facts& facts, const std::string& kind) {
@@ -208,7 +207,7 @@ std::optional<double> resident_warps(const Facts& facts) {
   const auto units = facts.maybe("machine.parallel_units");
   if (!grid || !block || !waves || !units || *waves <= 0 || *units <= 0) return std::nullopt;
   const double blocks = *grid / (*units * std::max(1.0, *waves));
-  return std::min(kMostWarps, blocks * *block / 32);
+  return std::min<double>(facts.limits().warps, blocks * *block / 32);
 }
 
 std::optional<double> in_flight(const Facts& facts) {

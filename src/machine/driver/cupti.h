@@ -25,8 +25,8 @@
 #define KP_CUPTI_FUNCTIONS(X) \
   X(GetVersion) X(GetResultString) X(DeviceGetChipName) X(ProfilerInitialize) \
   X(ProfilerGetCounterAvailability) X(ProfilerHostInitialize) X(ProfilerHostDeinitialize) \
-  X(ProfilerHostGetSupportedChips) X(ProfilerHostGetMetricProperties) \
-  X(ProfilerHostConfigAddMetrics) X(ProfilerHostGetConfigImageSize) \
+  X(ProfilerHostGetMetricProperties) X(ProfilerHostConfigAddMetrics) \
+  X(ProfilerHostGetConfigImageSize) \
   X(ProfilerHostGetConfigImage) X(ProfilerHostGetNumOfPasses) \
   X(ProfilerHostEvaluateToGpuValues) X(RangeProfilerEnable) X(RangeProfilerDisable) \
   X(RangeProfilerSetConfig) X(RangeProfilerStart) X(RangeProfilerStop) \

@@ -52,13 +52,6 @@ Result<CounterConfig> config_of(const Cupti& cu, CUpti_Profiler_Host_Object* obj
 
 }  // namespace
 
-Result<std::vector<std::string>> counter_chips() {
-  KP_ASSIGN(const Cupti* library, cupti());
-  KP_CUPTI_PARAMS(CUpti_Profiler_Host_GetSupportedChips, chips);
-  KP_CUPTI_TRY(library->ProfilerHostGetSupportedChips(&chips));
-  return std::vector<std::string>(chips.ppChipNames, chips.ppChipNames + chips.numChips);
-}
-
 Result<CUpti_Profiler_Host_Object*> CounterHost::make_object() const {
   KP_CUPTI_PARAMS(CUpti_Profiler_Host_Initialize, begin);
   begin.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;

@@ -51,9 +51,6 @@ class CounterHost {
   CUpti_Profiler_Host_Object* object_ = nullptr;  // for queries; each schedule makes another
 };
 
-// Names of the chips known to this CUPTI.
-Result<std::vector<std::string>> counter_chips();
-
 }  // namespace kernelpro
 
 #endif

@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -82,9 +81,6 @@ TEST(CuptiHost, RefusesUnknownChips) {
     ASSERT_FALSE(host) << chip;
     EXPECT_FALSE(host.error().next.empty());
   }
-  const auto chips = counter_chips();
-  ASSERT_TRUE(chips);
-  EXPECT_NE(std::find(chips->begin(), chips->end(), "GH100"), chips->end());
 }
 
 TEST(CuptiHost, SaysWhatToDo) {

@@ -32,7 +32,6 @@ Result<Nvml> load_nvml() {
   KP_NVML_REQUIRED(DeviceGetClockInfo);
   KP_NVML_REQUIRED(DeviceGetMaxClockInfo);
   KP_NVML_REQUIRED(DeviceGetTemperature);
-  KP_NVML_REQUIRED(DeviceGetPowerUsage);
   KP_NVML_REQUIRED(SystemGetDriverVersion);
   KP_NVML_OPTIONAL(DeviceGetComputeRunningProcesses_v3);
   KP_NVML_OPTIONAL(DeviceGetComputeRunningProcesses_v2);

@@ -35,7 +35,6 @@ struct Nvml {
   int (*DeviceGetClockInfo)(NvmlDevice, int type, unsigned*) = nullptr;
   int (*DeviceGetMaxClockInfo)(NvmlDevice, int type, unsigned*) = nullptr;
   int (*DeviceGetTemperature)(NvmlDevice, int sensor, unsigned*) = nullptr;
-  int (*DeviceGetPowerUsage)(NvmlDevice, unsigned* milliwatts) = nullptr;
   int (*SystemGetDriverVersion)(char*, unsigned) = nullptr;
   // Null in drivers that lack them.
   int (*DeviceGetComputeRunningProcesses_v3)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;

@@ -84,7 +84,6 @@ Result<CpuCase> make_cpu_case(const Task& task, const Case& c, CpuReference& ref
     KP_ASSIGN(std::optional<InputSet> set, reference.make_set(request));
     KP_ASSERT(set.has_value());
     state.sets.push_back(std::move(*set));
-    state.reference_seconds = reference.seconds();
     if (k == 0) {
       count = set_count(state, settings, (reference.runs() - before) * reference.fastest_s());
     }

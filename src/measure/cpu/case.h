@@ -25,7 +25,6 @@ struct CpuCase {
   std::vector<InputSet> sets;       // the first of them exactly as the task draws it
   std::vector<ProbeSet> probes;     // ready to run, in random order
   std::vector<std::string> labels;  // of every verdict on this case
-  double reference_seconds = 0;     // one computation of the reference
   // For NormError (measure/judge/precision.h).
   double sum_length = 0;
   bool linear = false, accounted = true;  // linear: in each input, products too

@@ -141,7 +141,6 @@ class TorchReference : public CpuReference {
       return fail(ErrorKind::kTask, "the module disagrees with itself: " + facts->random,
                   "remove what is random from it, for example with model.eval()");
     }
-    seconds_ = facts->milliseconds * 1e-3;
     set->expected.assign(tensors_.size(), Expected{});
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (!is_output(tensors_[i])) continue;

@@ -58,8 +58,6 @@ class CpuReference {
   // nullopt: a probe that changes nothing here or is inconclusive (measure/judge/probes.h). Fails
   // with kTask on a reference that crashes, hangs, or disagrees with itself.
   Result<std::optional<InputSet>> make_set(const SetRequest& request);
-  // Of the last computation.
-  double seconds() const { return seconds_; }
   // Computations so far, and the processor seconds that the fastest of them took, with drawing and
   // comparing: about what one takes on a machine that does nothing else. Infinite before the first.
   int runs() const { return runs_; }
@@ -80,8 +78,7 @@ class CpuReference {
   // Remembers how many results on the task's own inputs are not finite.
   void note_given(const std::vector<Shaped>& tensors, const InputSet& set);
   std::vector<std::int64_t> not_finite_;  // by tensor, at most
-  double seconds_ = 0;
-  double reach_ = 0;  // 0: not yet known
+  double reach_ = 0;                      // 0: not yet known
   int runs_ = 0;
   std::vector<std::string> labels_;
 

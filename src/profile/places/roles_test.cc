@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "core/finding/account.h"
+#include "core/finding/account_json.h"
 #include "profile/sass/loops.h"
 
 namespace kernelpro {
@@ -195,9 +195,9 @@ TEST(Roles, AreKeptInEvidenceAndAccount) {
   Account account;
   account.us = 1;
   account.kernels = {kernel};
-  const auto again = account_from_json(account_to_json(account));
-  ASSERT_TRUE(again && again->kernels.size() == 1);
-  EXPECT_EQ(roles_words(again->kernels[0].roles), roles_words(places.roles));
+  const Account again = read_account(account_json(account));
+  ASSERT_EQ(again.kernels.size(), 1u);
+  EXPECT_EQ(roles_words(again.kernels[0].roles), roles_words(places.roles));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
@@ -48,8 +47,7 @@ bool names_role(std::string_view small) {
 
 // A name under which programs keep the number of their buffers, or of warps with a task.
 bool names_depth(std::string_view name) {
-  std::string small;
-  for (const char c : name) small += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string small = small_letters(name);
   for (const char* part : {"stage", "depth", "buffers", "slots", "ring", "ahead", "inflight",
                            "in_flight", "prefetch", "chains", "accumulators", "pipeline"}) {
     if (contains(small, part)) return small.find("string") == std::string::npos;

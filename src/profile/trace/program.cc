@@ -119,11 +119,4 @@ int sampling_period_of(const Trace& trace) {
   return period;
 }
 
-Result<Trace> trace_program(const std::vector<std::string>& argv, double timeout_s) {
-  TraceOptions options;
-  options.timeout_s = timeout_s;
-  KP_ASSIGN(TracedProgram traced, trace_program(argv, options));
-  return std::move(traced.trace);
-}
-
 }  // namespace kernelpro

@@ -38,7 +38,6 @@ struct TracedProgram {
 // the program itself failed, the message quotes its last output.
 Result<TracedProgram> trace_program(const std::vector<std::string>& argv,
                                     const TraceOptions& options);
-Result<Trace> trace_program(const std::vector<std::string>& argv, double timeout_s);
 
 // Runs the program once more and samples where its kernels wait (profile/inject/sampler.h).
 // `period`: exponent of two in cycles. Without samples, `missing` of the answers says why; fails as

@@ -28,14 +28,6 @@ bool is_visible(std::string_view text) {
   });
 }
 
-std::string small_letters(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 // Programs disagree on which of two such headers counts, so these must not repeat.
 bool may_repeat(const std::string& name) {
   for (const char* once : {"host", "content-length", "authorization", "origin", "mcp-session-id",

@@ -2,7 +2,6 @@
 #include "task/open/case_plan.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <optional>
 
@@ -15,8 +14,7 @@ namespace {
 constexpr int kSets = 2;  // an evaluation has at least as many input sets
 
 bool batch_like(const std::string& name) {
-  std::string lower;
-  for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = small_letters(name);
   return lower == "b" || lower == "n" || lower == "bs" || contains(lower, "batch") ||
          contains(lower, "num_samples");
 }

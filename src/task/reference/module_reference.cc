@@ -19,8 +19,7 @@ constexpr double kImportTimeout = 300;        // of torch, from a cold disk
 constexpr std::int64_t kPrinted = 1LL << 30;  // output limit of a module
 constexpr std::int64_t kMaxDescription = 16 << 20;
 constexpr std::size_t kFdsPerFrame = Channel::kMaxFds - 4;
-constexpr const char* kNumerics[] = {"float64",     "strict",  "declared",
-                                     "kernelbench", "rounded", "tight"};
+constexpr const char* kNumerics[] = {"float64", "strict", "kernelbench", "rounded", "tight"};
 
 // What the module itself draws.
 const char* drawn_as(DrawKind kind) {

@@ -101,12 +101,11 @@ enum class DrawKind {
 // Arithmetic in which the module computes expected results:
 //   float64:  module and inputs as float64;
 //   strict:   declared dtypes with TF32 and reduced-precision reductions off;
-//   declared: declared dtypes with the flags that Precision allows (tf32: TF32 on);
 //   kernelbench: declared dtypes, PyTorch's default flags, inputs cast as KernelBench casts them;
 //   rounded:  float64 again, with every operator's operands rounded as the task's precision may
 //             round them, in another way at each call (python/kernelpro_torch/rounding.py);
 //   tight:    likewise, by as much as honest errors change the norm of the results.
-enum class Numerics { kFloat64, kStrict, kDeclared, kKernelBench, kRounded, kTight };
+enum class Numerics { kFloat64, kStrict, kKernelBench, kRounded, kTight };
 
 struct DrawFacts {
   bool changed = true;  // false: the probe is the same as `given` for this module

@@ -208,8 +208,6 @@ class FunctionReader {
     CFunction f;
     f.name = std::string(name.text);
     f.begin = t_[start].at;
-    f.parameters_begin = t_[open].at + 1;
-    f.parameters_end = t_[close].at;
     f.defined = body;
     read_head(start, open - 1, &f);
     for (const auto& [a, b] : comma_separated(t_, open + 1, close)) {

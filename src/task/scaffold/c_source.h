@@ -29,10 +29,8 @@ struct CFunction {
   bool kernel = false;                      // __global__
   bool device = false;                      // __device__ without __host__
   bool defined = false;                     // has a body; false: a declaration
-  // Offsets in the source: the whole function, the parameter list inside the parentheses, and the
-  // body including its braces.
+  // Offsets in the source: the whole function, and the body including its braces.
   std::size_t begin = 0, end = 0;
-  std::size_t parameters_begin = 0, parameters_end = 0;
   std::size_t body_begin = 0, body_end = 0;
 };
 

@@ -40,7 +40,7 @@ bool is_harness(const std::string& body) {
 bool sounds_like_check(const std::string& name) {
   static const char* const words[] = {"cpu",    "ref",    "host",  "golden",   "gold",    "naive_c",
                                       "serial", "verify", "check", "expected", "compare", "test"};
-  const std::string n = lower(name);
+  const std::string n = small_letters(name);
   return std::any_of(std::begin(words), std::end(words),
                      [&](const char* word) { return contains(n, word); });
 }
@@ -162,7 +162,7 @@ CUse use_through_launches(const Entry& e, const CFunction& f, const std::string&
 }
 
 bool sounds_like_workspace(const std::string& name) {
-  const std::string n = lower(name);
+  const std::string n = small_letters(name);
   for (const char* word : {"workspace", "scratch", "tmp", "temp", "partial", "wksp"}) {
     if (contains(n, word)) return true;
   }
@@ -244,7 +244,7 @@ EntryParameter classify(const Entry& e, std::size_t i) {
     p.kind = Kind::kConstant;
     p.value = literal_argument(e, i);
     p.value_sure = !p.value.empty();
-    const bool epsilon = contains(lower(p.name), "eps");
+    const bool epsilon = contains(small_letters(p.name), "eps");
     if (p.value.empty()) p.value = type == "bool" ? "false" : epsilon ? "1e-5f" : "1.0f";
   }
   return p;
@@ -275,13 +275,13 @@ bool one_of(const std::string& name, std::initializer_list<const char*> words) {
 // The dimension whose parameter has one of these names, or "".
 std::string dim_called(const Entry& e, std::initializer_list<const char*> names) {
   for (const EntryDim& dim : e.dims) {
-    if (one_of(lower(dim.parameter), names)) return dim.name;
+    if (one_of(small_letters(dim.parameter), names)) return dim.name;
   }
   return "";
 }
 
 bool sounds_per_column(const std::string& name) {
-  const std::string n = lower(name);
+  const std::string n = small_letters(name);
   return one_of(n, {"w", "g", "weight", "weights", "gamma", "beta", "bias", "scale", "shift"}) ||
          n.ends_with("_weight") || n.ends_with("_bias") || n.ends_with("gamma") ||
          n.ends_with("beta");
@@ -341,11 +341,6 @@ void set_shapes(Entry* e) {
 }
 
 }  // namespace
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 std::string free_name(const std::string& wanted, const std::string& text,
                       const std::vector<std::string>& taken) {
@@ -417,9 +412,10 @@ Result<Entry> find_entry(const ScaffoldSource& source, const std::string& text, 
     EntryParameter* result = nullptr;
     for (EntryParameter& p : e.parameters) {
       if (p.kind != Kind::kInput || p.source.is_const) continue;
-      const bool named = one_of(lower(p.source.name), {"out", "output", "y", "dst", "result", "c"});
+      const bool named =
+          one_of(small_letters(p.source.name), {"out", "output", "y", "dst", "result", "c"});
       if (result == nullptr || named ||
-          !one_of(lower(result->source.name), {"out", "output", "y"})) {
+          !one_of(small_letters(result->source.name), {"out", "output", "y"})) {
         result = &p;
       }
     }

@@ -101,7 +101,8 @@ Result<CFunction> choose(const ScaffoldSource& source, const std::string& text,
     }
     names.push_back(f.name);
     if (!source.function.empty() && f.name != source.function) continue;
-    const bool backward = contains(lower(f.name), "backward") || contains(lower(f.name), "grad");
+    const bool backward =
+        contains(small_letters(f.name), "backward") || contains(small_letters(f.name), "grad");
     const std::string body = text.substr(f.body_begin, f.body_end - f.body_begin);
     const int rank =
         (given.contains(f.name) ? 4 : 0) + (backward ? 0 : 2) + (contains(body, "<<<") ? 1 : 0);
@@ -261,7 +262,8 @@ constexpr KnownModule kKnown[] = {
 // An expression for forward; "" if the name is unknown.
 std::string known_expression(const std::string& name, const std::vector<std::string>& tensors) {
   for (const KnownModule& known : kKnown) {
-    if (!contains(lower(name), known.word) || known.tensors != static_cast<int>(tensors.size())) {
+    if (!contains(small_letters(name), known.word) ||
+        known.tensors != static_cast<int>(tensors.size())) {
       continue;
     }
     std::string text = known.expression;

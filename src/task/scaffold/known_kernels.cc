@@ -54,7 +54,7 @@ std::vector<std::string> input_names(const Entry& e) {
 }  // namespace
 
 std::optional<std::string> known_body(const Entry& e) {
-  const std::string entry = lower(e.function.name);
+  const std::string entry = small_letters(e.function.name);
   const std::vector<std::string> inputs = input_names(e);
   std::string output, constant, total;
   int outputs = 0;
@@ -79,7 +79,7 @@ std::optional<std::string> known_body(const Entry& e) {
     };
     if (contains(body, "DM")) {
       std::map<std::string, std::string> by_letter;
-      for (const EntryDim& dim : e.dims) by_letter[lower(dim.parameter)] = dim.name;
+      for (const EntryDim& dim : e.dims) by_letter[small_letters(dim.parameter)] = dim.name;
       if (by_letter.size() != 3 || !by_letter.contains("m") || !by_letter.contains("k")) continue;
       put("DM", by_letter["m"]);
       put("DN", by_letter["n"]);

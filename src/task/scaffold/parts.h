@@ -69,8 +69,6 @@ std::optional<std::string> known_body(const Entry& entry);
 
 std::string task_toml(const Entry& entry, const ScaffoldSource& source, Scaffold* scaffold);
 
-// In lower-case letters.
-std::string lower(std::string text);
 // A name valid for a dimension or tensor that the text does not use.
 std::string free_name(const std::string& wanted, const std::string& text,
                       const std::vector<std::string>& taken);

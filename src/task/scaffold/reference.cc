@@ -29,7 +29,7 @@ struct Definition {
 
 // "h_x", "x_cpu", "ref_x" -> "x"
 std::string plain_name(std::string name) {
-  name = lower(name);
+  name = small_letters(name);
   for (const char* prefix : {"h_", "host_", "ref_", "cpu_", "gold_", "d_", "in_", "p_"}) {
     if (name.starts_with(prefix)) name = name.substr(std::string_view(prefix).size());
   }
@@ -76,7 +76,7 @@ std::vector<const EntryParameter*> match(const Entry& e, const CFunction& f) {
 }
 
 bool sounds_right(const std::string& name) {
-  const std::string n = lower(name);
+  const std::string n = small_letters(name);
   for (const char* word : {"cpu", "ref", "host", "gold", "naive", "serial", "expected"}) {
     if (contains(n, word)) return true;
   }

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <unordered_set>
 
+#include "base/text.h"
 #include "write/knowledge/synonyms.h"
 #include "write/knowledge/tokens.h"
 
@@ -46,11 +47,6 @@ std::vector<std::string> raw_words(const std::string& text) {
     word.clear();
   }
   return found;
-}
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 void add_form(Concept* concept_, Form form) {
@@ -203,7 +199,7 @@ Question read_question(const std::string& text) {
   std::string before;
   for (const std::string& word : raw_words(text)) {
     if (question.concepts.size() >= kMostConcepts) break;
-    const std::string small = lower(word);
+    const std::string small = small_letters(word);
     const std::string one = spoken_word(small);
     if (!one.empty()) spoken.push_back({one, kNoConcept});
     // stream-k, split K: the letter belongs to the word before it.

@@ -57,8 +57,7 @@ std::string_view without_marks(std::string_view line) {
 // A phrase of every paragraph of the usual licences: their paragraphs often stand in comments
 // apart.
 bool is_of_licence(std::string_view line) {
-  std::string small(utf8_prefix(line, 400));
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string small = small_letters(utf8_prefix(line, 400));
   for (const std::string_view phrase : {"copyright",
                                         "all rights reserved",
                                         "spdx-license",

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <unordered_set>
+
+#include "base/text.h"
 
 namespace kernelpro {
 
@@ -13,14 +14,6 @@ namespace {
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (is_upper(c)) c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 struct Suffix {
   std::string_view end;
@@ -110,7 +103,7 @@ std::vector<std::string> identifier_parts(std::string_view identifier) {
       if (is_upper(c) && is_upper(before) && is_lower(next)) break;
       ++end;
     }
-    std::string part = lower(identifier.substr(at, end - at));
+    std::string part = small_letters(identifier.substr(at, end - at));
     if (part.size() == 1 && !parts.empty()) {
       parts.push_back(parts.back() + part);
     } else {
@@ -141,7 +134,7 @@ const std::vector<std::uint32_t>& Words::of(std::string_view word) {
   if (!(only_digits && word.size() > 4) && word.substr(0, 2) != "0x") {
     const std::vector<std::string> parts = identifier_parts(word);
     if (parts.size() > 1) {
-      std::string whole = lower(word);
+      std::string whole = small_letters(word);
       while (!whole.empty() && whole.front() == '_') whole.erase(0, 1);
       while (!whole.empty() && whole.back() == '_') whole.pop_back();
       if (parts.size() > 1) add(whole);

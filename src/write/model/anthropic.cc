@@ -73,8 +73,7 @@ class AnthropicWire : public Wire {
   Result<std::string> encode(const ModelSpec& spec, const ChatRequest& request) const override {
     Json body = {{"model", spec.model}, {"max_tokens", request.max_tokens}, {"stream", true}};
     if (!request.system.empty()) {
-      Json block = {{"type", "text"}, {"text", request.system}};
-      if (request.stable_system) block["cache_control"] = kCacheMark;
+      Json block = {{"type", "text"}, {"text", request.system}, {"cache_control", kCacheMark}};
       body["system"] = Json::array({std::move(block)});
     }
     Json messages = Json::array();
@@ -100,11 +99,10 @@ class AnthropicWire : public Wire {
           {{"name", tool.name}, {"description", tool.description}, {"input_schema", *schema}});
     }
     // Without a system text, the tools are the stable prefix.
-    if (request.stable_system && request.system.empty() && !request.tools.empty()) {
+    if (request.system.empty() && !request.tools.empty()) {
       body["tools"].back()["cache_control"] = kCacheMark;
     }
     if (request.temperature) body["temperature"] = *request.temperature;
-    if (!request.stop.empty()) body["stop_sequences"] = request.stop;
     return dump_json(body);
   }
 

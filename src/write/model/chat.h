@@ -51,10 +51,8 @@ struct ChatRequest {
   std::vector<ToolSpec> tools;
   int max_tokens = 8192;
   std::optional<double> temperature;  // none: the server's default
-  std::vector<std::string> stop;
-  // The prefix that later requests will repeat verbatim: the tools and the system text, and the
-  // first `stable_messages` messages. Servers that cache prefixes on request are asked to cache it.
-  bool stable_system = true;
+  // Later requests will repeat verbatim the tools, the system text and the first `stable_messages`
+  // messages. Servers that cache prefixes on request are asked to cache them.
   int stable_messages = 0;
 };
 
@@ -72,12 +70,9 @@ struct Usage {
   bool operator==(const Usage&) const = default;
 };
 
-enum class StopReason { kEnd, kToolCalls, kStopSequence };
-
 struct ChatReply {
   std::string text;
   std::vector<ToolCall> calls;
-  StopReason stop = StopReason::kEnd;
   std::string model;               // as reported by the server
   Usage usage;                     // of the attempt that succeeded
   Usage wasted;                    // of failed attempts, which are paid as well

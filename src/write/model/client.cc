@@ -23,8 +23,7 @@ constexpr double kKnockConnectS = 5;
 
 class Collector : public HttpSink {
  public:
-  Collector(const Wire& wire, std::function<void(std::string_view)> on_text)
-      : reader(wire, std::move(on_text)) {}
+  explicit Collector(const Wire& wire) : reader(wire) {}
   void bytes(const HttpHead& head, std::string_view part) override {
     if (head.status == 200) {
       reader.bytes(contains(head.content_type, "text/event-stream"), part);
@@ -139,7 +138,7 @@ std::optional<Failure> HttpClient::knock() {
   call.body = *body;
   HttpRequest http = request_for(call, kKnockS);
   http.connect_timeout_s = std::min(settings_.connect_timeout_s, kKnockConnectS);
-  Collector collector(wire_, {});
+  Collector collector(wire_);
   ChatResult result = judge(pool_->post(http, collector), &collector, call, kKnockS);
   scrub_all(&result);
   if (result) return std::nullopt;
@@ -258,7 +257,7 @@ HttpRequest HttpClient::request_for(const Call& call, double left) const {
 
 HttpClient::Attempt HttpClient::attempt(Call* call, double left) {
   const HttpRequest http = request_for(*call, left);
-  Collector collector(wire_, call->options->on_text);
+  Collector collector(wire_);
   ++call->attempts;
   const HttpResult done = pool_->post(http, collector);
   Attempt result{judge(done, &collector, *call, left), std::nullopt};

@@ -22,8 +22,6 @@ namespace kernelpro {
 
 struct CallOptions {
   std::function<bool()> cancelled;  // polled on the calling thread; may be empty
-  // Receives the reply's text as it arrives; a retry starts over. May be empty.
-  std::function<void(std::string_view)> on_text;
 };
 
 class ChatClient {

@@ -2,7 +2,6 @@
 #include "write/model/http.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "base/clock.h"
@@ -38,9 +37,7 @@ void take_header(std::string_view line, HttpHead* head) {
   }
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return;
-  std::string name(line.substr(0, colon));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string name = small_letters(line.substr(0, colon));
   const std::string value(trim(line.substr(colon + 1)).substr(0, 200));
   if (name == "content-type") head->content_type = value;
   if (name == "retry-after") head->retry_after = value;

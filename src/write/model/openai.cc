@@ -130,7 +130,6 @@ class OpenAiWire : public Wire {
       body["tools"].push_back({{"type", "function"}, {"function", std::move(function)}});
     }
     if (request.temperature) body["temperature"] = *request.temperature;
-    if (!request.stop.empty()) body["stop"] = request.stop;
     return dump_json(body);
   }
 

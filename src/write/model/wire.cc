@@ -2,7 +2,6 @@
 #include "write/model/wire.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "base/text.h"
@@ -82,9 +81,7 @@ std::optional<FailureKind> kind_of_words(const std::string& type, const std::str
 // A 400 whose text says that it is about the model's name or the key: gateways answer so before
 // they look at the rest.
 std::optional<FailureKind> kind_of_text(const std::string& type, const std::string& message) {
-  std::string small = message;
-  std::transform(small.begin(), small.end(), small.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string small = small_letters(message);
   const auto says = [&](std::initializer_list<std::string_view> list) {
     return std::any_of(list.begin(), list.end(),
                        [&](std::string_view words) { return contains(small, words); });
@@ -197,11 +194,7 @@ Failure failure_of_status(int status, const std::string& body) {
 
 void ReplyReader::event(SseEvent&& event) {
   if (complete()) return;
-  const std::size_t before = draft_.text.size();
   if (!wire_.read_event(event, &draft_)) garbage_ = true;
-  if (on_text_ && draft_.text.size() > before) {
-    on_text_(std::string_view(draft_.text).substr(before));
-  }
 }
 
 void ReplyReader::bytes(bool says_event_stream, std::string_view part) {
@@ -268,11 +261,6 @@ ChatResult ReplyReader::judge() {
   reply.text = std::move(draft_.text);
   reply.model = draft_.model;
   reply.usage = draft_.usage;
-  if (!reply.calls.empty()) {
-    reply.stop = StopReason::kToolCalls;
-  } else if (draft_.stop == "stop_sequence") {
-    reply.stop = StopReason::kStopSequence;
-  }
   return reply;
 }
 
@@ -283,8 +271,6 @@ ChatResult ReplyReader::finish(bool cut, std::size_t request_bytes) {
       bytes(true, std::exchange(body_, {}) + "\n\n");  // a stream with the wrong content type
     } else if (!wire_.read_body(body_, &draft_)) {
       garbage_ = true;
-    } else if (on_text_ && !draft_.text.empty()) {
-      on_text_(draft_.text);
     }
   }
   estimate(request_bytes);

@@ -4,7 +4,6 @@
 // one failure.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,9 +24,7 @@ const Wire& wire_for(std::string_view api);  // by its name
 // Reads the body of a 200 as it arrives.
 class ReplyReader {
  public:
-  // `on_text` receives text as it arrives; may be empty.
-  ReplyReader(const Wire& wire, std::function<void(std::string_view)> on_text)
-      : wire_(wire), on_text_(std::move(on_text)) {}
+  explicit ReplyReader(const Wire& wire) : wire_(wire) {}
 
   void bytes(bool says_event_stream, std::string_view part);
   // Call after the last byte. `cut`: the connection ended too early. A stream with a stop reason
@@ -45,7 +42,6 @@ class ReplyReader {
   ChatResult judge();
 
   const Wire& wire_;
-  std::function<void(std::string_view)> on_text_;
   SseReader sse_;
   Draft draft_;
   std::string body_;  // if it is not a stream

@@ -21,13 +21,11 @@ struct Outcome {
 
 Outcome read(std::string_view api, const std::string& bytes, std::size_t step,
              std::uint8_t options) {
-  std::string told;
-  ReplyReader reader(wire_for(api), [&](std::string_view text) { told += text; });
+  ReplyReader reader(wire_for(api));
   for (std::size_t at = 0; at < bytes.size(); at += step) {
     reader.bytes((options & 1) != 0, std::string_view(bytes).substr(at, step));
   }
   const ChatResult result = reader.finish((options & 2) != 0, 100);
-  if (result && told != result->text) std::abort();
   return {result, reader.usage()};
 }
 

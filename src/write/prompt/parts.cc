@@ -10,7 +10,7 @@ namespace kernelpro {
 
 namespace {
 
-constexpr PartLimit kLimits[] = {{"standing", 6000}, {"diagnosis", 8000},   {"focus", 1000},
+constexpr PartLimit kLimits[] = {{"standing", 6000}, {"diagnosis", 40000},  {"focus", 1000},
                                  {"best", 16500},    {"definition", 13000}, {"tried", 8000},
                                  {"memory", 6000},   {"cures", 3000},       {"machine", 2000},
                                  {"advice", 16000}};

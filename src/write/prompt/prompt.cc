@@ -123,19 +123,19 @@ std::string cases(const Task& task, TargetKind target) {
   return text;
 }
 
-constexpr std::size_t kMetricsShown = 200;
 constexpr std::size_t kKernelsShown = 3;
+constexpr std::size_t kDiagnosisBytes = 8000;  // raw tables have more (write/prompt/parts.cc)
 
+// What was counted before what the machine code holds: if tables are cut, that is more of the same.
 std::string metric_rows(const Evidence& evidence) {
-  std::string text = "| metric | value | unit |\n|---|---|---|\n";
-  std::size_t rows = 0;
+  std::string counted, code;
   for (const auto& [name, item] : evidence.items()) {
-    if (++rows > kMetricsShown) break;
     const Metric* metric = find_metric(name);
-    text += "| " + name + " | " + number(item.value, 6) + " | " +
-            std::string(metric != nullptr ? metric->unit : "") + " |\n";
+    (name.starts_with("sass.") ? code : counted) +=
+        "| " + name + " | " + number(item.value, 6) + " | " +
+        std::string(metric != nullptr ? metric->unit : "") + " |\n";
   }
-  return text;
+  return "| metric | value | unit |\n|---|---|---|\n" + counted + code;
 }
 
 // All measurements, uninterpreted: the alternative to a diagnosis.
@@ -173,7 +173,7 @@ std::string feedback_text(const ProposalRequest& request) {
   const std::string brought = request.memory ? brought_text(request) : "";
   const std::string diagnosis =
       diagnosis_to_text(request.parent->diagnosis) + (brought.empty() ? "" : "\n" + brought);
-  return change.empty() ? diagnosis : change + "\n" + diagnosis;
+  return shortened_part(change.empty() ? diagnosis : change + "\n" + diagnosis, kDiagnosisBytes);
 }
 
 // The rules for a language and the form within it, and its header where it includes one.

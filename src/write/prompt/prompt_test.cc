@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "core/evidence/metrics.h"
 #include "write/prompt/focus.h"
 #include "write/prompt/parts.h"
 #include "write/prompt/recall.h"
@@ -106,6 +107,27 @@ TEST_F(PromptTest, Fixer) { expect_golden("fixer_prompt", filled("fixer")); }
 TEST_F(PromptTest, Task) {
   const std::string library = prompts.fill("library", {{"libraries", "cutlass"}, {"rounds", "8"}});
   expect_golden("task_prompt", task_prompt(prompt_fields(request, prompts), prompts, library));
+}
+
+TEST_F(PromptTest, RawFeedbackNamesEveryCounter) {
+  Evidence facts;
+  for (const Family family :
+       {Family::kCounters, Family::kSass, Family::kLaunch, Family::kSamples}) {
+    for (const Metric& metric : metrics_of(family))
+      facts.set(std::string(metric.name), 123456.7, Level::kCounters, "");
+  }
+  ASSERT_GT(facts.items().size(), 200u);
+  request.evidence = Evidence();
+  request.evidence->kernels = {{.name = "first", .facts = facts},
+                               {.name = "second", .facts = facts}};
+  request.feedback = Feedback::kRaw;
+  const std::string raw = filled("exchange");
+  for (const Metric& metric : metrics_of(Family::kCounters)) {
+    const std::size_t at = raw.find("| " + std::string(metric.name) + " |");
+    ASSERT_NE(at, std::string::npos) << metric.name;
+    EXPECT_NE(raw.find("| " + std::string(metric.name) + " |", at + 1), std::string::npos)
+        << metric.name << " of the second kernel";
+  }
 }
 
 // What the ablations withhold: a withheld number must not be in any prompt.

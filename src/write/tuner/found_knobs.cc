@@ -50,7 +50,8 @@ std::vector<std::string> name_words(std::string_view name) {
     const bool upper = std::isupper(static_cast<unsigned char>(name[i])) != 0;
     const bool after_lower = i > 0 && std::islower(static_cast<unsigned char>(name[i - 1])) != 0;
     if (name[i] == '_' || (upper && after_lower)) words.emplace_back();
-    if (name[i] != '_') words.back() += static_cast<char>(std::tolower(name[i]));
+    if (name[i] != '_')
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
   }
   std::erase_if(words, [](const std::string& word) { return word.empty() || word == "k"; });
   return words;

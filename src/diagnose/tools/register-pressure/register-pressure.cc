@@ -11,8 +11,6 @@ namespace kernelpro {
 namespace {
 
 constexpr double kManyRegisters = 96;  // per thread
-constexpr double kFile = 65536;        // registers per multiprocessor
-constexpr double kMostWarps = 64;
 constexpr double kLowOccupancy = 0.4;
 constexpr double kLeastGain = 1.08;
 
@@ -39,9 +37,10 @@ std::optional<Finding> register_pressure(const Facts& facts) {
   if (registers <= kManyRegisters || block <= 0 || uses_matrix_units(facts)) return std::nullopt;
   // Registers are allocated in units of 8 per thread, for whole warps.
   const double warps = std::ceil(block / 32);
-  const double blocks = std::floor(kFile / (std::ceil(registers / 8) * 8 * 32 * warps));
+  const SmLimits& sm = facts.limits();
+  const double blocks = std::floor(sm.registers / (std::ceil(registers / 8) * 8 * 32 * warps));
   if (blocks < 1) return std::nullopt;
-  const double occupancy = blocks * warps / kMostWarps;
+  const double occupancy = blocks * warps / sm.warps;
   const auto grid = facts.maybe("launch__grid_size");
   const auto units = facts.maybe("machine.parallel_units");
   const double given = grid && units && *units > 0 ? *grid / *units : blocks;
@@ -68,10 +67,10 @@ std::optional<Finding> register_pressure(const Facts& facts) {
   finding.upper_speedup = std::max(finding.upper_speedup, finding.likely_speedup);
   if (!model.counted()) finding.likely_speedup = middle(1, finding.likely_speedup);
   if (finding.likely_speedup < kLeastGain) return std::nullopt;
-  const double next = std::floor(kFile / ((blocks + 1) * warps * 32) / 8) * 8;
+  const double next = std::floor(sm.registers / ((blocks + 1) * warps * 32) / 8) * 8;
   finding.severity = occupancy < 0.2 ? Severity::kCritical : Severity::kWarning;
   finding.cause = number(registers) + " registers per thread leave room for " +
-                  number(blocks * warps) + " of " + number(kMostWarps) + " warps per SM (" +
+                  number(blocks * warps) + " of " + number(sm.warps) + " warps per SM (" +
                   percent(occupancy) + "), too few to hide their latency; " + number(next) +
                   " registers would allow another block.";
   finding.metrics = {"launch__registers_per_thread", "launch__block_size"};
