@@ -253,7 +253,7 @@ def page():
         "shares of it, of the kernels in the first table.", ""] + table(kernels) + [
         "", f"## KernelBench, {len(suite)} of {tasks - len(IDENTITIES)} tasks", "",
         "Fifteen tasks a level [drawn by a rule](kernelbench.md), without the identities 2/44 and 2/72, at strict fp32: those "
-        "that are confirmed in fresh processes (where a faster kernel is not confirmed yet, the one before it; 1.00x: PyTorch's own "
+        "that are confirmed in fresh processes (1.00x: PyTorch's own "
         "stays, since every kernel has a label that ranks lower). In 3/39 and 3/42, recurrent networks, eager PyTorch is host-bound. "
         "Over the start: timed in turn with the module itself (`-`: its start is in host form, timed from outside). Eager PyTorch "
         "and torch.compile at fp32 were timed separately. All runs are in "

@@ -96,7 +96,7 @@ class Task:
     def path(self):
         """The largest gain over the start up to each generation; 0 up to the first that has one."""
         return [max((gain for when, gain in self.by_generation.items() if when <= generation), default=0)
-                for generation in range(1, max(self.by_generation, default=0) + 1)]
+                for generation in range(1, self.generations + 1)]
 
     def over(self, kind):
         return self.baselines[kind] / self.best["time_us"] if self.baselines[kind] else None

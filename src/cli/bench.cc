@@ -217,7 +217,7 @@ bool work_here(const SuiteSettings& settings, const Options& options, bool quiet
     };
   }
   const bool log = options.has("--worker");  // of a job
-  const bool replies = !quiet && settings.run.proposer == kExchangeName;
+  const bool replies = !quiet && !log && settings.run.proposer == kExchangeName;
   hears.progress = [log, replies](const Progress& progress) {
     if (log && progress.event == Event::kEvaluated) {
       std::printf("%s%lld: %s\n", std::string(kCandidate).c_str(),

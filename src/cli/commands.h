@@ -54,8 +54,8 @@ void announce_run(const RunSettings& settings, const Task& task,
 // Common end of optimize, resume, measure and replay: writes report.html and the last lines.
 // Returns the exit status.
 int finish_run(const std::string& directory, const Result<RunResult>& result, bool json);
-// Where a file about a run goes by default: into its folder, or, for a run as text (a.jsonl), beside
-// it (a.report.html).
+// Where a file about a run goes by default: into its folder, or, for a run as text (a.jsonl),
+// beside it (a.report.html).
 std::string default_output(const std::string& run, const std::string& name);
 // The first SIGINT or SIGTERM ends the run after its current step, a second one ends the process.
 void stop_on_signals();

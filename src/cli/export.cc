@@ -23,7 +23,8 @@ namespace {
 constexpr OptionSpec kExportOptions[] = {
     {"RUN", "", "", "Run whose winner to export; with --kernel, the task.", true},
     {"--kernel", "FILE", "", "Export this .cu or .cpp file instead; RUN is then its task."},
-    {"--output", "DIR", "", "Where the files go; by default export/ in the run folder."},
+    {"--output", "DIR", "",
+     "Where the files go; by default export/ in the run folder, a.export/ beside a.jsonl."},
     {"--candidate", "N", "", "Candidate to export; the winner by default."},
     {"--case", "NAME", "", "Case whose sizes to compile in; the largest timed one by default."},
     {"--knob", "NAME=VALUE...", "",

@@ -12,7 +12,8 @@ namespace {
 
 constexpr OptionSpec kReportOptions[] = {
     {"RUN", "", "", "Run folder (the run may still be active), or a run as text.", true},
-    {"--output", "FILE", "", "Where to write; by default report.html in the run folder."},
+    {"--output", "FILE", "",
+     "Where to write; by default report.html in the run folder, a.report.html beside a.jsonl."},
 };
 
 int run_report(const Options& options) {

@@ -396,6 +396,8 @@ TEST(Text, SaysWhereKernelsAreAwaited) {
   EXPECT_FALSE(contains(render_text(view), "waiting for kernels"));
   view.directory = "runs/a";
   view.open_requests = {"runs/a/exchange/0001", "runs/a/exchange/0003"};
+  EXPECT_FALSE(contains(render_text(view), "waiting for kernels")) << "it is confirmed";
+  view.confirmation.reset();
   const std::string text = render_text(view);
   EXPECT_TRUE(contains(text, "waiting for kernels: runs/a/exchange/0003 and 1 earlier request"))
       << text;

@@ -55,7 +55,7 @@ std::string leaders(const RunView& view, const Story& story) {
                        pad(speedup > 0 ? speedup_text(speedup) : "", 8);
     const std::string knobs = knobs_to_text(known.candidate.knobs);
     const std::string& words = knobs.empty() ? known.candidate.origin.idea : knobs;
-    line += clip(printable(words), kWordsShown);
+    line += clip(one_line(words), kWordsShown);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text.empty() ? "" : "fastest:\n" + text;
@@ -82,11 +82,12 @@ std::string failures(const RunView& view) {
 
 // Where writers' replies are awaited.
 std::string waiting(const RunView& view) {
-  if (view.open_requests.empty()) return "";
+  if (view.confirmation || view.open_requests.empty()) return "";
   const std::size_t more = view.open_requests.size() - 1;
   return "waiting for kernels: " + printable(view.open_requests.back()) +
-         (more > 0 ? " and " + how_many(more, "earlier request") : "") + "; `kernelpro measure " +
-         printable(view.directory) + "` takes what is in reply/\n";
+         (more > 0 ? " and " + how_many(more, "earlier request") : "") +
+         "; where the run has stopped, `kernelpro measure " + printable(view.directory) +
+         "` takes what is in reply/\n";
 }
 
 }  // namespace

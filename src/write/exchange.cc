@@ -38,7 +38,9 @@ constexpr const char* kPrompt = "prompt.md";
 // Meant as a kernel by its name, for any target; other files may be incomplete.
 bool is_source(const std::string& file) {
   constexpr std::string_view kMeant[] = {"c", "c++", "cc", "cpp", "cu", "cxx", "hip", "py"};
-  const std::string end = small_letters(file.substr(file.rfind('.') + 1));
+  const std::size_t dot = file.rfind('.');
+  if (dot == std::string::npos) return false;
+  const std::string end = small_letters(file.substr(dot + 1));
   return std::ranges::find(kMeant, end) != std::end(kMeant);
 }
 

@@ -224,6 +224,7 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   ASSERT_TRUE(write_file(join(folder, "reply/e.cu"), "void launch() {}\n"));
   ASSERT_TRUE(write_file(join(folder, "reply/f.CC"), "void launch() {}\n"));
   ASSERT_TRUE(write_file(join(folder, "reply/g.cpp.tmp"), "void lau"));
+  ASSERT_TRUE(write_file(join(folder, "reply/c"), "a note"));
   // What was asked is what the run's store has, whatever became of the file.
   EXPECT_EQ(settings.past[0].prompt, *read_file(join(folder, "prompt.md")));
   ASSERT_TRUE(write_file(join(folder, "prompt.md"), "Answer with poems.\n"));
@@ -247,6 +248,7 @@ TEST(Exchange, AReplyIsHandedOutAgainUntilTheRunHasIt) {
   EXPECT_TRUE(exists(join(folder, "refused/d.cpp.error.md")));
   EXPECT_TRUE(exists(join(folder, "reply/b.txt")));
   EXPECT_TRUE(exists(join(folder, "reply/g.cpp.tmp")));
+  EXPECT_TRUE(exists(join(folder, "reply/c"))) << "no end of a name";
   EXPECT_TRUE(exists(join(folder, "refused/e.cu")));
   EXPECT_TRUE(exists(join(folder, "refused/f.CC")));
   ASSERT_EQ(refused.size(), 3u);

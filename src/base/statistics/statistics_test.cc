@@ -99,7 +99,6 @@ TEST(Statistics, PairedRatioIgnoresDrift) {
   EXPECT_NEAR(ratio.high, 2, 1e-12);
 }
 
-// As from scipy.stats.t.interval(0.95, n - 1, mean, sem).
 TEST(RatioInterval, OfFewIsWiderThanTheirRange) {
   const Interval two = ratio_interval({2.0, 2.02});
   EXPECT_NEAR(two.mid, std::sqrt(2 * 2.02), 1e-9);
@@ -112,6 +111,7 @@ TEST(RatioInterval, OfFewIsWiderThanTheirRange) {
   EXPECT_EQ(ratio_interval({3}).high, 3);
 }
 
+// As from scipy.stats.t.interval(0.95, n - 1, mean, sem).
 TEST(MeanInterval, IsStudents) {
   const Interval five = mean_interval({10.1, 9.8, 10.3, 10.0, 9.9});
   EXPECT_NEAR(five.mid, 10.02, 1e-12);
