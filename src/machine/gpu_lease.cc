@@ -59,6 +59,19 @@ Fd open_lock(const std::string& path) {
   return {};
 }
 
+enum class Locked { kYes, kLate, kFailed };  // kFailed: errno says why
+
+Locked lock_until(double end, int file) {
+  double pause = kFirstPause;
+  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return Locked::kFailed;
+    if (real_clock().now_s() >= end || cancel_requested()) return Locked::kLate;
+    ::usleep(static_cast<useconds_t>(pause * 1e6));
+    pause = std::min(2 * pause, kLongestPause);
+  }
+  return Locked::kYes;
+}
+
 // The holder's description of itself.
 std::string holder(int fd) {
   char text[256];
@@ -118,20 +131,19 @@ Result<GpuLease> GpuLease::take(const std::string& gpu, double timeout_s) {
                 "share");
   }
   const double end = real_clock().now_s() + timeout_s;
-  double pause = kFirstPause;
-  while (::flock(lease.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) {
-      return fail(ErrorKind::kEnvironment, "cannot lock " + path + ": " + std::strerror(errno),
-                  "set KERNELPRO_LEASES to a folder on a local disk");
-    }
-    if (real_clock().now_s() >= end || cancel_requested()) {
-      return fail(ErrorKind::kEnvironment,
-                  "GPU " + name + " is in use by " + holder(lease.lock_.get()) + " (waited " +
-                      human_seconds(timeout_s) + ")",
-                  "wait for it to finish, or choose another GPU with --gpu");
-    }
-    ::usleep(static_cast<useconds_t>(pause * 1e6));
-    pause = std::min(2 * pause, kLongestPause);
+  // Whoever is next holds the gate, so that who gives the GPU up and wants it again is behind.
+  const GpuLease gate(open_lock(join(folder, name + ".gate")));
+  Locked locked = gate.held() ? lock_until(end, gate.lock_.get()) : Locked::kYes;
+  if (locked == Locked::kYes) locked = lock_until(end, lease.lock_.get());
+  if (locked == Locked::kFailed) {
+    return fail(ErrorKind::kEnvironment, "cannot lock " + path + ": " + std::strerror(errno),
+                "set KERNELPRO_LEASES to a folder on a local disk");
+  }
+  if (locked == Locked::kLate) {
+    return fail(ErrorKind::kEnvironment,
+                "GPU " + name + " is in use by " + holder(lease.lock_.get()) + " (waited " +
+                    human_seconds(timeout_s) + ")",
+                "wait for it to finish, or choose another GPU with --gpu");
   }
   sign(lease.lock_.get());
   return lease;

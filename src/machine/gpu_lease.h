@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One user per GPU at a time, across processes. Hold the lease to measure, not to compile or to
-// wait for a model. It is a lock file per GPU (flock), so a killed holder leaves nothing behind.
+// wait for a model. It is a lock file per GPU (flock), so a killed holder leaves nothing behind,
+// and another for whoever is next: of two that wait, either may be, but none is overtaken for long.
 // Children do not inherit it. Leases arbitrate between processes; within one, take it in one place.
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -25,6 +27,7 @@ class GpuLease {
   void release();
 
  private:
+  explicit GpuLease(Fd file) : lock_(std::move(file)) {}
   Fd lock_;
 };
 

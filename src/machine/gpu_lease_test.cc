@@ -97,6 +97,28 @@ TEST_F(GpuLeaseTest, WaitsUntilTheHolderIsDone) {
   ::close(ends[1]);
 }
 
+TEST_F(GpuLeaseTest, WhoWantsItAgainDoesNotOvertakeWhoWaits) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (char said = 'h';; said = 'a') {
+      Result<GpuLease> lease = GpuLease::take("GPU-test-1", 300);
+      if (!lease || ::write(ends[1], &said, 1) != 1) ::_exit(1);
+      ::usleep(50'000);
+      lease->release();  // and takes it again at once
+    }
+  }
+  char said = 0;
+  EXPECT_EQ(::read(ends[0], &said, 1), 1);
+  const Result<GpuLease> mine = GpuLease::take("GPU-test-1", 20);
+  EXPECT_TRUE(mine) << mine.error().text();
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
 TEST_F(GpuLeaseTest, AProgramThatWeStartDoesNotKeepIt) {
   Result<GpuLease> mine = GpuLease::take("GPU-test-1", 0);
   ASSERT_TRUE(mine);
@@ -127,7 +149,8 @@ TEST_F(GpuLeaseTest, AProgramThatWeStartDoesNotKeepIt) {
 TEST_F(GpuLeaseTest, NamesAreOnlyNames) {
   const Result<GpuLease> lease = GpuLease::take("../../etc/passwd", 0);
   ASSERT_TRUE(lease) << lease.error().text();
-  EXPECT_EQ(list_dir(dir_.path()), std::vector<std::string>{"______etc_passwd.lock"});
+  EXPECT_EQ(list_dir(dir_.path()),
+            (std::vector<std::string>{"______etc_passwd.gate", "______etc_passwd.lock"}));
 }
 
 TEST_F(GpuLeaseTest, ALinkInTheFilesPlaceIsNotFollowed) {
