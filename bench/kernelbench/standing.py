@@ -72,8 +72,9 @@ class Task:
         before, found = f"{run}.{CONFIRMED}.jsonl", best(shown["candidates"])
         if found and not shown["confirmed"] and os.path.exists(before):
             out, _ = call(options, "show", before, "--json")
-            if json.loads(out)["best"]["id"] == found["id"]:
-                self.consider(json.loads(out))
+            earlier = json.loads(out)
+            if earlier["best"]["id"] == found["id"]:
+                self.consider(earlier)
 
     def add(self, each):
         if not each.get("evaluated"):

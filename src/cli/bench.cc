@@ -217,17 +217,21 @@ bool work_here(const SuiteSettings& settings, const Options& options, bool quiet
     };
   }
   const bool log = options.has("--worker");  // of a job
-  const bool replies = !quiet && !log && settings.run.proposer == kExchangeName;
-  hears.progress = [log, replies](const Progress& progress) {
-    if (log && progress.event == Event::kEvaluated) {
+  const bool replies = !quiet && settings.run.proposer == kExchangeName;
+  if (log) {
+    hears.progress = [](const Progress& progress) {
+      if (progress.event != Event::kEvaluated) return;
       std::printf("%s%lld: %s\n", std::string(kCandidate).c_str(),
                   static_cast<long long>(progress.candidate), progress.outcome.c_str());
-    } else if (replies &&
-               (progress.event == Event::kWaiting || progress.event == Event::kRefused)) {
+      std::fflush(stdout);
+    };
+  } else if (replies) {
+    hears.progress = [](const Progress& progress) {
+      if (progress.event != Event::kWaiting && progress.event != Event::kRefused) return;
       std::printf("  %s\n", event_line(progress).c_str());
-    }
-    std::fflush(stdout);
-  };
+      std::fflush(stdout);
+    };
+  }
   const WorkSummary summary = require(work_on(settings, read_work(options), hears));
   if (!quiet && summary.held > 0) {
     std::printf("other processes are working on %d of the tasks\n", summary.held);

@@ -19,9 +19,9 @@ constexpr OptionSpec kListOptions[] = {
 };
 
 void print_text(const std::string& directory, const RunView& view, const Story& story) {
-  std::printf("%-44s %s  %s, %4d evaluation%s", directory.c_str(), view.header.created.c_str(),
-              std::string(target_name(view.header.target)).c_str(), story.evaluated,
-              story.evaluated == 1 ? "" : "s");
+  std::printf("%-44s %s  %s, %16s", directory.c_str(), view.header.created.c_str(),
+              std::string(target_name(view.header.target)).c_str(),
+              how_many(story.evaluated, "evaluation").c_str());
   if (story.best != nullptr) {
     std::printf(", %s %s", speedup_text(story.speedup).c_str(), human_us(story.final_us).c_str());
     if (story.fraction > 0) std::printf(", %s of ceiling", ceiling_share(story.fraction).c_str());

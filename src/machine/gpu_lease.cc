@@ -131,7 +131,7 @@ Result<GpuLease> GpuLease::take(const std::string& gpu, double timeout_s) {
                 "share");
   }
   const double end = real_clock().now_s() + timeout_s;
-  // Whoever is next holds the gate, so that who gives the GPU up and wants it again is behind.
+  // Whoever is next holds the gate: a process that releases the GPU and wants it again queues.
   const GpuLease gate(open_lock(join(folder, name + ".gate")));
   Locked locked = gate.held() ? lock_until(end, gate.lock_.get()) : Locked::kYes;
   if (locked == Locked::kYes) locked = lock_until(end, lease.lock_.get());

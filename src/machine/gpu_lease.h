@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One user per GPU at a time, across processes. Hold the lease to measure, not to compile or to
-// wait for a model. It is a lock file per GPU (flock), so a killed holder leaves nothing behind,
-// and another for whoever is next: of two that wait, either may be, but none is overtaken for long.
-// Children do not inherit it. Leases arbitrate between processes; within one, take it in one place.
+// wait for a model. It is a lock file per GPU (flock), so a killed holder leaves nothing behind. A
+// second file (.gate) is held by whoever is next: a process that releases the GPU and wants it
+// again queues behind it. Among several that wait, the order is not fixed. Children do not inherit
+// it. Leases arbitrate between processes; within one, take it in one place.
 #pragma once
 
 #include <string>

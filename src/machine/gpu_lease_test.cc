@@ -102,9 +102,9 @@ TEST_F(GpuLeaseTest, WhoWantsItAgainDoesNotOvertakeWhoWaits) {
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    for (char said = 'h';; said = 'a') {
+    for (;;) {
       Result<GpuLease> lease = GpuLease::take("GPU-test-1", 300);
-      if (!lease || ::write(ends[1], &said, 1) != 1) ::_exit(1);
+      if (!lease || ::write(ends[1], "h", 1) != 1) ::_exit(1);
       ::usleep(50'000);
       lease->release();  // and takes it again at once
     }

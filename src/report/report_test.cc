@@ -399,7 +399,8 @@ TEST(Text, SaysWhereKernelsAreAwaited) {
   EXPECT_FALSE(contains(render_text(view), "waiting for kernels")) << "it is confirmed";
   view.confirmation.reset();
   const std::string text = render_text(view);
-  EXPECT_TRUE(contains(text, "waiting for kernels: runs/a/exchange/0003 and 1 earlier request"))
+  EXPECT_TRUE(contains(
+      text, "waiting for kernels in runs/a/exchange/0003/reply (and of 1 earlier request)"))
       << text;
   EXPECT_TRUE(contains(text, "kernelpro measure runs/a")) << text;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/files.h"
 #include "report/dead_ends.h"
 #include "report/diagnosis.h"
 #include "report/moves.h"
@@ -84,10 +85,10 @@ std::string failures(const RunView& view) {
 std::string waiting(const RunView& view) {
   if (view.confirmation || view.open_requests.empty()) return "";
   const std::size_t more = view.open_requests.size() - 1;
-  return "waiting for kernels: " + printable(view.open_requests.back()) +
-         (more > 0 ? " and " + how_many(more, "earlier request") : "") +
-         "; where the run has stopped, `kernelpro measure " + printable(view.directory) +
-         "` takes what is in reply/\n";
+  return "waiting for kernels in " + printable(join(view.open_requests.back(), "reply")) +
+         (more > 0 ? " (and of " + how_many(more, "earlier request") + ")" : "") +
+         "; once the run has stopped, `kernelpro measure " + printable(view.directory) +
+         "` evaluates them\n";
 }
 
 }  // namespace

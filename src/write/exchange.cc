@@ -46,7 +46,7 @@ bool is_source(const std::string& file) {
 
 tl::unexpected<Error> other_language(const std::string& suffix) {
   return fail(ErrorKind::kBadInput, "this run's kernels are " + suffix + " or .md files",
-              "write it for this run's target, and give its name the end " + suffix);
+              "write it for this run's target, in a file whose name ends in " + suffix);
 }
 
 tl::unexpected<Error> unknown_request(const std::string& name) {

@@ -33,9 +33,9 @@ Interval median_interval(std::vector<double> values);
 // where drift hits both sides of a pair. REQUIRES: same size, not empty, b > 0.
 Interval paired_ratio(const std::vector<double>& a, const std::vector<double>& b);
 
-// A middle of ratios with its 95 % confidence interval: median_interval's, but of two to five
-// ratios, whose range has less confidence, the geometric mean with Student's t on their logarithms.
-// One ratio tells nothing of its scatter: its interval has no width. REQUIRES: not empty, each > 0.
+// Centre of ratios with its 95 % confidence interval: from six on, median_interval's; of two to
+// five, whose range covers less, the geometric mean with Student's t on their logarithms. One ratio
+// tells nothing of its scatter: its interval has no width. REQUIRES: not empty, each > 0.
 Interval ratio_interval(const std::vector<double>& ratios);
 
 // Mean of a few normally distributed values with its 95 % confidence interval (Student's t).

@@ -30,9 +30,9 @@ constexpr double kMostFilling = 4;
 constexpr double kMoreSeconds = 0.3;
 constexpr double kLeastLimit = 2, kLimitFactor = 20;  // of a call, over a usual one
 constexpr int kOftenLooked = 8;  // passes: half of them are looked at, then one in 16
-// Pairs of a comparison, however slow they are: one alone would show no scatter.
+// Fewest pairs of a comparison, however slow: one shows no scatter.
 constexpr int kFewestPairs = 2;
-constexpr int kRange = 6;       // so many have a range that holds their median with 95 % confidence
+constexpr int kRange = 6;       // pairs from which on their range covers the median with 95 %
 constexpr int kFirstLook = 12;  // pairs until the sequential test may decide
 // Of a screening: pairs until it may end and at most, the chance that it may take for an end too
 // early, and a ratio below which two pairs are enough.

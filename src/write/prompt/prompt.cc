@@ -126,12 +126,12 @@ std::string cases(const Task& task, TargetKind target) {
 constexpr std::size_t kKernelsShown = 3;
 constexpr std::size_t kDiagnosisBytes = 8000;  // raw tables have more (write/prompt/parts.cc)
 
-// What was counted before what the machine code holds: if tables are cut, that is more of the same.
+// Machine code last: if a table is cut, the counters remain.
 std::string metric_rows(const Evidence& evidence) {
   std::string counted, code;
   for (const auto& [name, item] : evidence.items()) {
     const Metric* metric = find_metric(name);
-    (name.starts_with("sass.") ? code : counted) +=
+    (metric != nullptr && metric->family == Family::kSass ? code : counted) +=
         "| " + name + " | " + number(item.value, 6) + " | " +
         std::string(metric != nullptr ? metric->unit : "") + " |\n";
   }
