@@ -247,13 +247,13 @@ std::string host_form(int takes_us, const std::string& does = "") {
 }
 
 TEST_F(WholeEvaluator, HostFormsAreTimedByTheJudgesClock) {
-  const Evaluation e = evaluate(module(host_form(4000)), nullptr);
+  const Evaluation e = evaluate(module(host_form(20'000)), nullptr);
   ASSERT_TRUE(e.correct() != nullptr) << said(e);
   EXPECT_EQ(e.trust, "module");
   EXPECT_TRUE(is_host_form(*e.correct()));
   // Sleeping takes longer than asked for on a busy machine, but not many times.
-  EXPECT_GE(e.correct()->timings[0].median_us, 3500);
-  EXPECT_LT(e.correct()->timings[0].median_us, 400000);
+  EXPECT_GE(e.correct()->timings[0].median_us, 10'000);
+  EXPECT_LT(e.correct()->timings[0].median_us, 2e6);
 }
 
 TEST_F(WholeEvaluator, AHostFormKnowsNothingBeforeItsOrderAndAddsNothingAfterItsAnswer) {
@@ -267,11 +267,12 @@ TEST_F(WholeEvaluator, AHostFormKnowsNothingBeforeItsOrderAndAddsNothingAfterIts
 }
 
 TEST_F(WholeEvaluator, AHostFormGainsNothingByResultsThatItKept) {
-  const Evaluation e = evaluate(module(host_form(4000, "keeps_results")), nullptr);
+  // Long beside the overhead, which load makes uncertain by milliseconds.
+  const Evaluation e = evaluate(module(host_form(20'000, "keeps_results")), nullptr);
   // Where the reference seems slow, on a busy machine, the audit finds it instead.
   if (outcome_name(e.outcome) == "rejected" && contains(said(e), "memoised")) return;
   ASSERT_TRUE(e.correct() != nullptr) << said(e);
-  EXPECT_GE(e.correct()->timings[0].median_us, 3500)
+  EXPECT_GE(e.correct()->timings[0].median_us, 10'000)
       << e.correct()->timings[0].samples << " samples, " << e.correct()->timings[0].method;
 }
 
